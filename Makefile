@@ -1,0 +1,38 @@
+# Two commands matter: `make book` and `make test`. The rest is convenience.
+# Variables: PROFILE=quick|full DEVICE=auto|cpu|cuda SEED= JOBS= PAGE= UNTRIED=
+
+PYTHON ?= python3
+VENV := .venv/bin/python
+REDERIVE := $(VENV) -m rederive_book
+
+.PHONY: book test lab serve clean lock bench environment
+
+book: environment
+	@$(REDERIVE) book --profile "$(PROFILE)" --device "$(DEVICE)" --seed "$(SEED)" \
+	  --jobs "$(JOBS)" --page "$(PAGE)" --untried "$(UNTRIED)"
+
+test: environment
+	$(VENV) -m ruff check .
+	$(VENV) -m ruff format --check .
+	$(VENV) -m pytest -q $(TESTS)
+
+lab: environment
+	@$(REDERIVE) lab --page "$(PAGE)"
+
+serve: environment
+	@$(REDERIVE) serve
+
+clean:
+	rm -rf _build .pytask pytask.lock pytask.lock.journal
+
+bench: environment
+	$(VENV) -m benchmarks
+
+# Resolves again within what pyproject.toml allows; versions already locked stay unless UPGRADE=--upgrade.
+lock: environment
+	$(VENV) -m uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --constraint requirements-torch.txt \
+	  --no-emit-package torch $(UPGRADE) --output-file requirements.lock
+
+environment:
+	@$(PYTHON) lib/rederive_book/environment.py

@@ -1,0 +1,329 @@
+"""Pages: which there are, what each depends on, and how one is executed."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import yaml
+
+PARAMETERS = {"profile": str, "seed": int, "device": str}
+
+
+class PageError(Exception):
+    """A page could not be executed; the text names page, cell and cause."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of the book.
+
+    Attributes
+    ----------
+    name : str
+        ``<folder>/<subject>``, as in the table of contents.
+    source : Path
+        Its MyST text.
+    executable : bool
+        Whether it holds code.
+    requires : tuple of str
+        Optional packages it needs; without them its claims stay untried.
+    data : tuple of Path
+        Data files it reads.
+    """
+
+    name: str
+    source: Path
+    executable: bool
+    requires: tuple[str, ...] = ()
+    data: tuple[Path, ...] = ()
+
+
+def toc_names(root: Path) -> tuple[str, ...]:
+    """The pages in the order of ``_toc.yml``, below ``chapters/`` and without suffix."""
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    names: list[str] = []
+
+    def walk(node: object) -> None:
+        if isinstance(node, dict):
+            for key in ("root", "file"):
+                if key in node:
+                    names.append(str(node[key]).removeprefix("chapters/").removesuffix(".md"))
+            for value in node.values():
+                walk(value)
+        elif isinstance(node, list):
+            for value in node:
+                walk(value)
+
+    walk(toc)
+    return tuple(names)
+
+
+def read_book(root: Path) -> tuple[Page, ...]:
+    """Every page of the table of contents."""
+    pages = []
+    for name in toc_names(root):
+        source = root / "chapters" / f"{name}.md"
+        if not source.exists():
+            raise ValueError(f"_toc.yml: page {name!r} has no file chapters/{name}.md")
+        header = front_matter(source.read_text(encoding="utf-8"))
+        own = header.get("rederive") or {}
+        pages.append(
+            Page(
+                name=name,
+                source=source,
+                executable="kernelspec" in header,
+                requires=tuple(own.get("requires", ())),
+                data=tuple(root / path for path in own.get("data", ())),
+            )
+        )
+    return tuple(pages)
+
+
+def front_matter(text: str) -> dict:
+    """The YAML block at the top of a page, empty if there is none."""
+    if not text.startswith("---"):
+        return {}
+    return yaml.safe_load(text.split("\n---", 1)[0].removeprefix("---")) or {}
+
+
+def to_notebook(source: Path) -> nbformat.NotebookNode:
+    """A page as a notebook; every cell remembers the line of the source it starts at."""
+    from myst_nb.core.read import read_myst_markdown_notebook  # slow to import
+
+    notebook = read_myst_markdown_notebook(
+        source.read_text(encoding="utf-8"), add_source_map=True, path=source
+    )
+    for cell, line in zip(notebook.cells, notebook.metadata.pop("source_map"), strict=True):
+        cell.metadata["source_line"] = line + 1
+    return notebook
+
+
+def check_parameters(notebook: nbformat.NotebookNode, given: Mapping[str, object]) -> None:
+    """Refuse parameters that the page does not declare, or declares with another type.
+
+    papermill only warns about an unknown name and never looks at types.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, what the page declares and what came.
+    """
+    cells = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
+    if len(cells) != 1:
+        raise ValueError(f"parameters: expected one cell tagged so, got {len(cells)}")
+    declared = {}
+    for statement in ast.parse(cells[0].source).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            declared[statement.targets[0].id] = ast.literal_eval(statement.value)
+    for name in declared:
+        if name not in PARAMETERS:
+            raise ValueError(
+                f"{name}: unknown parameter in the page, expected one of {', '.join(PARAMETERS)}"
+            )
+    for name, value in given.items():
+        if name not in declared:
+            raise ValueError(
+                f"{name}: unknown parameter, expected one of {', '.join(declared) or 'none'}"
+            )
+        if type(value) is not type(declared[name]):
+            raise ValueError(
+                f"{name}: expected {type(declared[name]).__name__}, "
+                f"got {type(value).__name__} {value!r}"
+            )
+
+
+def staged(page: Page, parameters: Mapping[str, object]) -> nbformat.NotebookNode:
+    """The notebook of a page, if it takes these parameters.
+
+    Raises
+    ------
+    ValueError
+        As `check_parameters`, with the page in front.
+    """
+    notebook = to_notebook(page.source)
+    try:
+        check_parameters(notebook, parameters)
+    except ValueError as error:
+        raise ValueError(f"chapters/{page.name}.md: {error}") from None
+    return notebook
+
+
+def reach(code: str, packages: Mapping[str, Path]) -> frozenset[Path]:
+    """The files of our packages that a piece of code reaches through import statements.
+
+    Parameters
+    ----------
+    code : str
+        Python source.
+    packages : mapping of str to Path
+        Package name to its folder.
+
+    Returns
+    -------
+    frozenset of Path
+        Modules, transitively, with the ``__init__.py`` of each package touched.
+    """
+    found: set[Path] = set()
+    todo = [(code, "")]
+    while todo:
+        text, inside = todo.pop()
+        for module in _imported(text, inside):
+            package, _, rest = module.partition(".")
+            if package not in packages:
+                continue
+            folder = packages[package]
+            for path in (folder / "__init__.py", folder / f"{rest.replace('.', '/')}.py"):
+                if path.exists() and path not in found:
+                    found.add(path)
+                    todo.append((path.read_text(encoding="utf-8"), package))
+    return frozenset(found)
+
+
+def _imported(text: str, inside: str) -> Iterable[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = f"{inside}.{base}".rstrip(".")
+            yield base
+            # ``from rederive import flows`` names a module, ``from rederive.flows import energy``
+            # a function: try both, files that do not exist are dropped.
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def code_of(notebook: nbformat.NotebookNode) -> str:
+    """The code of a notebook without IPython's magics."""
+    cells = (c.source for c in notebook.cells if c.cell_type == "code")
+    lines = "\n".join(cells).splitlines()
+    return "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
+
+
+def execute(
+    page: Page,
+    output: Path,
+    *,
+    root: Path,
+    parameters: Mapping[str, object],
+    cell_timeout: int,
+) -> None:
+    """Run a page and put the executed notebook in place, whole or not at all.
+
+    Parameters
+    ----------
+    page : Page
+    output : Path
+        Where the executed notebook goes, below ``_build/notebooks``.
+    root : Path
+        The book.
+    parameters : mapping
+        For the page's parameter cell.
+    cell_timeout : int
+        Seconds a cell may take.
+
+    Raises
+    ------
+    PageError
+        Naming page, cell and cause. What had been computed is kept in ``_build/failed``.
+    """
+    import papermill  # slow to import: workers do it once
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+    from rederive_book.kernels import PageKernelManager
+
+    notebook = staged(page, parameters)
+    current: dict[str, object] = {}
+    kept = root / "_build" / "failed" / f"{page.name}.ipynb"
+    with tempfile.TemporaryDirectory() as folder, _path_first(root / "lib"):
+        ready, partial = Path(folder, "page.ipynb"), Path(folder, "partial.ipynb")
+        nbformat.write(notebook, ready)
+        try:
+            executed = papermill.execute_notebook(
+                ready,
+                partial,
+                parameters=dict(parameters),
+                kernel_name="python3",
+                progress_bar=False,
+                cwd=folder,
+                execution_timeout=cell_timeout,
+                kernel_manager_class=PageKernelManager,
+                on_cell_execute=lambda cell, cell_index: current.update(cell=cell),
+            )
+            _assert_complete(executed)
+        except Exception as error:
+            if partial.exists():
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(partial, kept)
+            if isinstance(error, DeadKernelError):
+                cause = "the kernel died (killed, out of memory, or it left by itself)"
+            elif isinstance(error, CellTimeoutError):
+                cause = f"the cell took longer than {cell_timeout} s"
+            elif isinstance(error, papermill.PapermillExecutionError):
+                cause = f"{error.ename}: {error.evalue}"
+            else:
+                cause = f"{type(error).__name__}: {error}"
+            raise PageError(_describe(page, current.get("cell"), cause, kept, root)) from None
+    _publish(executed, output)
+    kept.unlink(missing_ok=True)
+
+
+def seconds(notebook: Path) -> float:
+    """How long the cells of an executed page took."""
+    cells = nbformat.read(notebook, as_version=4).cells
+    return sum(cell.metadata.get("papermill", {}).get("duration") or 0.0 for cell in cells)
+
+
+class _path_first:  # noqa: N801 - reads as a phrase where it is used
+    """Puts a folder first on the path of the kernels started inside the block."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.before = folder, os.environ.get("PYTHONPATH")
+
+    def __enter__(self) -> None:
+        parts = [str(self.folder), *filter(None, [self.before])]
+        os.environ["PYTHONPATH"] = os.pathsep.join(parts)
+
+    def __exit__(self, *_: object) -> None:
+        if self.before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = self.before
+
+
+def _assert_complete(notebook: nbformat.NotebookNode) -> None:
+    # papermill marks cells after a dead kernel as completed: count what really ran.
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.source.strip() and cell.execution_count is None:
+            raise RuntimeError("a cell was never executed")
+
+
+def _describe(page: Page, cell: object, cause: str, kept: Path, root: Path) -> str:
+    where = f"chapters/{page.name}.md"
+    if cell is not None:
+        line = cell.metadata.get("source_line")
+        first = next((text for text in cell.source.splitlines() if text.strip()), "")
+        where += f", cell at line {line} ({first.strip()[:60]!r})" if line else ", parameters"
+    note = f"\n  partial notebook: {kept.relative_to(root).as_posix()}" if kept.exists() else ""
+    return f"{where}: {cause}{note}"
+
+
+def _publish(notebook: nbformat.NotebookNode, output: Path) -> None:
+    # The file names papermill leaves behind are temporary ones of this machine.
+    for key in ("input_path", "output_path"):
+        notebook.metadata.papermill.pop(key, None)
+    for cell in notebook.cells:
+        tags = cell.metadata.get("tags", [])
+        if "injected-parameters" in tags:
+            cell.metadata["tags"] = [*tags, "remove-cell"]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = output.with_suffix(".unfinished")
+    nbformat.write(notebook, unfinished)
+    os.replace(unfinished, output)
