@@ -1,4 +1,4 @@
-"""The command line of the book: ``python -m rederive_book book|lab|serve|clean|summary|compare``."""
+"""The command line of the book: ``python -m rederive_book COMMAND``."""
 
 from __future__ import annotations
 

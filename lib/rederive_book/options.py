@@ -1,4 +1,4 @@
-"""What a build can be asked for: profile, device, seed, workers, pages, and which claims may stay untried."""
+"""The variables of a build, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -154,7 +154,8 @@ def _device(value: str) -> str:
             return "cuda"
     if value == "cuda":
         raise ValueError(
-            "device: expected cpu or auto on this machine, got 'cuda', but torch sees no CUDA device"
+            "device: expected cpu or auto on this machine, got 'cuda', "
+            "but torch sees no CUDA device"
         )
     return "cpu"
 

@@ -6,7 +6,8 @@ import ast
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -242,7 +243,7 @@ def execute(
     notebook = staged(page, parameters)
     current: dict[str, object] = {}
     kept = root / "_build" / "failed" / f"{page.name}.ipynb"
-    with tempfile.TemporaryDirectory() as folder, _path_first(root / "lib"):
+    with tempfile.TemporaryDirectory() as folder, _first_on_path(root / "lib"):
         ready, partial = Path(folder, "page.ipynb"), Path(folder, "partial.ipynb")
         nbformat.write(notebook, ready)
         try:
@@ -281,21 +282,18 @@ def seconds(notebook: Path) -> float:
     return sum(cell.metadata.get("papermill", {}).get("duration") or 0.0 for cell in cells)
 
 
-class _path_first:  # noqa: N801 - reads as a phrase where it is used
-    """Puts a folder first on the path of the kernels started inside the block."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.before = folder, os.environ.get("PYTHONPATH")
-
-    def __enter__(self) -> None:
-        parts = [str(self.folder), *filter(None, [self.before])]
-        os.environ["PYTHONPATH"] = os.pathsep.join(parts)
-
-    def __exit__(self, *_: object) -> None:
-        if self.before is None:
+@contextmanager
+def _first_on_path(folder: Path) -> Iterator[None]:
+    """Kernels started inside the block import from this folder first."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [before])])
+    try:
+        yield
+    finally:
+        if before is None:
             del os.environ["PYTHONPATH"]
         else:
-            os.environ["PYTHONPATH"] = self.before
+            os.environ["PYTHONPATH"] = before
 
 
 def _assert_complete(notebook: nbformat.NotebookNode) -> None:
