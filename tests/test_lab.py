@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +36,7 @@ def laboratory(tmp_path):
         env={**os.environ, "HOME": str(tmp_path / "home")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,  # so that JupyterLab and its kernels end with the test
     )
 
     def request(path: str, body: dict | None = None):
@@ -60,7 +62,7 @@ def laboratory(tmp_path):
                 time.sleep(0.2)
         yield tmp_path, request
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)
         process.wait(timeout=30)
 
 
