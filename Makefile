@@ -14,6 +14,7 @@ book: environment
 test: environment
 	$(VENV) -m ruff check .
 	$(VENV) -m ruff format --check .
+	.venv/bin/lint-imports
 	$(VENV) -m pytest -q $(TESTS)
 
 lab: environment

@@ -1,13 +1,12 @@
 """Nadaraya–Watson: the library against fair peers, in one run on one thread.
 
-Run ``python benchmarks/bench_smoothing.py``. The contestants take turns in an order
-that is drawn anew each round, so that a change of the machine's pace falls on all of them, and so
-does what the one before leaves in caches and free memory: a block that the system must hand out
-page by page costs a millisecond. Medians of the processor time are printed (one thread, so that is
-the time on an idle machine). Goals: at most 1.5 times the blocked NumPy below, with the
-best of several block sizes; at least ten times faster than the local-constant estimator of
-statsmodels; a million keys in less than 200 MB beside the data. Estimates are compared before
-anything is timed.
+Run ``python benchmarks/bench_smoothing.py``. The contestants take turns in an order that is drawn
+anew each round, so that a change of the machine's pace falls on all of them, and so does what the
+one before leaves in caches and free memory: a block that the system must hand out page by page
+costs a millisecond. Medians of the processor time are printed (one thread, so that is the time on
+an idle machine). Goals: at most 1.5 times the blocked NumPy below, with the best of several block
+sizes; at least ten times faster than the local-constant estimator of statsmodels; a million keys in
+less than 200 MB beside the data. Estimates are compared before anything is timed.
 """
 
 import random

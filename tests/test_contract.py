@@ -18,13 +18,28 @@ from rederive import (
     diversity,
     ensembles,
     fusion_frames,
+    head_risk,
     replicates,
     smoothing,
     transformer,
 )
 
-LISTED = (allocation, attention, covariances, diversity, ensembles, fusion_frames, replicates)
-MODULES = {module.__name__.split(".")[1]: module for module in (*LISTED, smoothing, transformer)}
+MODULES = {
+    module.__name__.split(".")[1]: module
+    for module in (
+        allocation,
+        attention,
+        covariances,
+        diversity,
+        ensembles,
+        fusion_frames,
+        head_risk,
+        replicates,
+        smoothing,
+        transformer,
+    )
+}
+
 TORCH_MODULES = ("attention", "smoothing")
 
 # Every call that others make by position, with the names of its arguments.

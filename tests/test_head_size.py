@@ -116,7 +116,9 @@ def test_little_data_asks_for_the_smallest_heads_and_plenty_for_the_whole_budget
 @pytest.mark.filterwarnings("error")
 def test_astronomic_sizes_are_fine():
     assert 100 < optimal_head_size(1e300, 1e300, covariate_dim=None, shared=1) < 300
-    assert math.isclose(optimal_head_size(1e200, 1e300, shared=1), head_size_law(1e200, 1, shared=1))
+    assert math.isclose(
+        optimal_head_size(1e200, 1e300, shared=1), head_size_law(1e200, 1, shared=1)
+    )
 
 
 def test_wider_budgets_mean_wider_heads_only_if_heads_are_independent():

@@ -21,6 +21,7 @@ ORDER = (
     "diversity",
     "covariances",
     "fusion_frames",
+    "head_risk",
     "ensembles",
     "allocation",
     "free_probability",

@@ -88,7 +88,7 @@ def build(root: Path, pages: tuple[Page, ...], executed: Mapping[str, Path]) -> 
             *("--path-output", str(work), "-W", "-n", "--keep-going", "-q"),
         ],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root / "lib")},
+        env={**os.environ, "PYTHONPATH": str(root / "lib"), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         encoding="utf-8",
