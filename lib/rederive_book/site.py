@@ -12,11 +12,12 @@ from pathlib import Path
 import nbformat
 import yaml
 
+from rederive_book import site_audit
 from rederive_book.pages import Page, to_notebook
-from rederive_book.site_audit import outside_assets
 
 #: What a site is made of, besides the executed pages.
 SOURCES = ("_config.yml", "_toc.yml", "references.bib")
+MOST_BYTES = 40_000_000
 
 
 class SiteError(Exception):
@@ -99,8 +100,12 @@ def build(root: Path, pages: tuple[Page, ...], executed: Mapping[str, Path]) -> 
         raise SiteError("the site did not build without a warning:\n" + _complaints(log))
     built = work / "_build" / "html"
     shutil.copyfile(root / "_build" / "claims.json", built / "claims.json")
-    if found := outside_assets(built):
+    if found := site_audit.outside_assets(built):
         raise SiteError("the site would load from other hosts:\n" + "\n".join(found))
+    if found := site_audit.dead_links(built):
+        raise SiteError("the site has dead links:\n" + "\n".join(found))
+    if (weight := site_audit.weight(built)) > MOST_BYTES:
+        raise SiteError(f"the site weighs {weight} bytes, expected at most {MOST_BYTES}")
     return _put_in_place(built, root / "_build" / "html")
 
 

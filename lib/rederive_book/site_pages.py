@@ -41,12 +41,14 @@ def _fields(items: Iterable[tuple[str, list[nodes.Node]]]) -> nodes.definition_l
     return fields
 
 
-def _statement_fields(material: Material, claim: Claim) -> list[tuple[str, list[nodes.Node]]]:
+def _statement_fields(
+    material: Material, claim: Claim, *, amendment: bool = True
+) -> list[tuple[str, list[nodes.Node]]]:
     own = claim.paper == THIS_BOOK
     fields = [("What we claim" if own else "As our source states it", claim.statement)]
     if claim.reading:
         fields.append((_READING[claim.verdict], claim.reading))
-    if claim.amendment:
+    if claim.amendment and amendment:
         fields.append(("What holds", claim.amendment))
     return [(name, material.block(text)) for name, text in fields]
 
@@ -69,14 +71,17 @@ def _foundations(material: Material, claim: Claim) -> list[tuple[str, list[nodes
 
 
 def card(material: Material, claim_id: str) -> list[nodes.Node]:
-    """The statement as its source gives it, beside the theorem that this book proves."""
+    """The statement as its source gives it, beside the theorem that this book proves.
+
+    The amendment is not repeated: the theorem states it, a few lines further on.
+    """
     claim = material.claims[claim_id]
     words = nodes.inline("", "", *material.inline(claim.title))
     title = nodes.title("", "", words, nodes.Text(" "), badge(claim.verdict))
     origin = nodes.paragraph("", "", *source(claim))
     origin += material.reference(claim, "; tried in ", "")
     fields = [
-        *_statement_fields(material, claim),
+        *_statement_fields(material, claim, amendment=False),
         *_foundations(material, claim),
         ("Source", [origin]),
     ]
