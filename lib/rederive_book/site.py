@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def build(root: Path, pages: tuple[Page, ...], executed: Mapping[str, Path]) -> 
             *("--path-output", str(work), "-W", "-n", "--keep-going", "-q"),
         ],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root / "lib"), "NO_COLOR": "1"},
+        env={**os.environ, "PYTHONPATH": str(root / "lib")},
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -111,6 +112,7 @@ def build(root: Path, pages: tuple[Page, ...], executed: Mapping[str, Path]) -> 
 
 def _complaints(log: str) -> str:
     marks = ("WARNING", "ERROR", "CRITICAL", "Error:")
+    log = re.sub(r"\x1b\[[0-9;]*m", "", log)  # colours
     lines = [line for line in log.splitlines() if any(mark in line for mark in marks)]
     return "\n".join(lines or log.splitlines()[-15:])
 
