@@ -48,7 +48,7 @@ def kernel_head_covariance(cosines, bandwidth):
     eta, rest = 1 / (1 + square), square / (1 + square)
     # 1 − η²c² ∓ η(1−η)c without cancellation at c = 1, where they are 1−η and (1−η)(1+2η)
     minus = rest + eta * (1 - cosines) * (1 + eta * cosines)
-    plus = 1 - eta * cosines * (eta * cosines - rest)
+    plus = (rest + eta * (1 - cosines)) * (1 + eta * cosines) + eta * rest * cosines
     return np.exp(-0.5 * (np.log(minus) + np.log(plus)).sum(axis=-1))[()]
 
 
@@ -189,7 +189,9 @@ def query_averaged_bounds(cosines, inverse_temperature, n_keys):
     if 4 * beta**2 < 1:
         edges = np.append(np.linspace(0, 40 * len(cosines), 4001), np.inf)
         chance = -np.diff(scipy.stats.chi2.sf(edges, len(cosines)))
-        tails = np.exp(-(n - 1) / 8 * np.exp(-(beta**2) * edges[1:]))
+        tails = np.exp(-(n - 1) / 8 * np.exp(-(beta**2) * edges[1:-1]))
         spread = 8 * (mean(1, 1) - mean(1, 0)) / (n - 1)
-        upper = (n / (n - 1)) ** 2 * (mean(1, 0) + spread) + 2 * n**2 * float(chance @ tails)
+        upper = (n / (n - 1)) ** 2 * (mean(1, 0) + spread) + 2 * n**2 * float(
+            chance @ np.append(tails, 1)
+        )
     return lower, upper
