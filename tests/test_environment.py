@@ -116,6 +116,30 @@ def test_a_change_of_any_input_asks_for_a_new_set_up(tmp_path):
         before = after
 
 
+def test_a_checkout_in_another_place_asks_for_a_new_set_up(tmp_path):
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        for name in environment.INPUTS:
+            (tmp_path / place / name).write_text(name, encoding="utf-8")
+    assert environment.digest(tmp_path / "here") != environment.digest(tmp_path / "there")
+
+
+def test_an_environment_left_without_pip_gets_it_back(tmp_path, monkeypatch):
+    for name in environment.INPUTS:
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    environment.venv.create(tmp_path / ".venv", with_pip=False)
+    ran = []
+
+    def run(command, check=False, capture_output=False):
+        ran.append(command[1:])
+        return environment.subprocess.CompletedProcess(command, 0 if check else 1)
+
+    monkeypatch.setattr(environment.subprocess, "run", run)
+    assert environment.set_up(tmp_path)
+    assert ran[:2] == [["-m", "pip", "--version"], ["-m", "ensurepip"]]
+    assert len(ran) == 5
+
+
 def test_set_up_installs_the_lock_with_hashes_before_torch(tmp_path):
     lock, torch, book = environment.commands(tmp_path)
     assert "--require-hashes" in lock and lock[-1].endswith("requirements.lock")

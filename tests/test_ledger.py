@@ -489,19 +489,19 @@ def test_the_records_of_real_checks_make_a_ledger(book):
     assert [entry["verdict"] for entry in result["claims"]] == ["holds", "holds", "amended"]
 
 
-def test_figures_are_written_page_by_page_and_old_ones_go(tmp_path):
+def test_figures_are_written_page_by_page_and_all_others_go(tmp_path):
     curve = {"name": "curve", "csv": "x,y\n1,2\n"}
     path = notebook(tmp_path / "one.ipynb", ([], 1.0, [curve]), ([], 1.0, [{**curve, "name": "b"}]))
     folder = tmp_path / "figures"
     (folder / "demo" / "one").mkdir(parents=True)
     (folder / "demo" / "one" / "old.csv").write_text("x\n")
     (folder / "demo" / "two").mkdir()
-    (folder / "demo" / "two" / "kept.csv").write_text("x\n")
+    (folder / "demo" / "two" / "of-a-page-that-is-gone.csv").write_text("x\n")
     written = ledger.write_figures({"demo/one": path}, folder)
     assert [file.name for file in written] == ["curve.csv", "b.csv"]
     assert written[0].read_text(encoding="utf-8") == "x,y\n1,2\n"
     found = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.csv"))
-    assert found == ["demo/one/b.csv", "demo/one/curve.csv", "demo/two/kept.csv"]
+    assert found == ["demo/one/b.csv", "demo/one/curve.csv"]
 
 
 def test_two_figures_of_one_name_are_refused(tmp_path):

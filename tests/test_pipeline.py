@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 
 import nbformat
 import pytest
-from throw_away import ThrowAwayBook
+from throw_away import ROOT, ThrowAwayBook
+
+from rederive_book.kernels import PageKernelManager
 
 
 @pytest.fixture
@@ -49,6 +55,120 @@ def test_only_pages_whose_content_changed_run_again(book):
     assert book.ran(book.build()) == {"first"}
     assert book.ran(book.build("--seed", "7")) == {"first", "second"}
     assert text_of(book.notebook("first")) == "8\n"
+
+
+CLAIM = """- id: demo.law
+  title: A law
+  source: {paper: this-book}
+  statement: one is one
+  verdict: open
+  reading: nothing is tried
+"""
+THEOREM = "\n:::{prf:theorem} A law\n:label: demo-law\n\nText.\n:::\n"
+
+
+def test_what_is_gone_counts_as_changed(book):
+    stated = book.root / "chapters" / "demo" / "claims.yml"
+    stated.write_text(CLAIM)
+    page = book.root / "chapters" / "demo" / "first.md"
+    page.write_text(page.read_text() + THEOREM)
+    result = book.build("--jobs", "50")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Starting 2 workers" in result.stdout
+
+    stated.unlink()
+    result = book.build()
+    assert "verdicts: done" in result.stdout
+    assert json.loads((book.root / "_build" / "claims.json").read_text())["claims"] == []
+
+    (book.root / "lib" / "rederive" / "alpha.py").unlink()
+    result = book.build()
+    assert result.returncode == 1
+    assert "chapters/demo/first.md, cell at line 21" in result.stdout
+    assert "page[demo/second]: unchanged" in result.stdout
+
+
+def test_a_refused_ledger_is_kept_aside(book):
+    stated = book.root / "chapters" / "demo" / "claims.yml"
+    stated.write_text(CLAIM.replace("verdict: open", "verdict: holds"))
+    page = book.root / "chapters" / "demo" / "first.md"
+    page.write_text(page.read_text() + THEOREM)
+    assert "declared holds, but no check tries it" in book.build().stdout
+    build = book.root / "_build"
+    assert not (build / "claims.json").exists()
+    (claim,) = json.loads((build / "failed" / "claims.json").read_text())["claims"]
+    assert (claim["declared"], claim["verdict"]) == ("holds", "open")
+
+    stated.write_text(CLAIM)
+    assert book.build().returncode == 0
+    assert not (build / "failed" / "claims.json").exists()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_page_alone_is_the_page_of_the_book_and_a_clean_checkout_is_clean(book):
+    shutil.copy(ROOT / ".gitignore", book.root)
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for arguments in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "a book"]):
+        subprocess.run(["git", *arguments], cwd=book.root, check=True)
+    assert book.ran(book.build("--page", "demo/first")) == {"first"}
+    assert book.ran(book.build()) == {"second"}
+    assert book.ran(book.build("--page", "demo/second")) == set()
+    run = json.loads((book.root / "_build" / "claims.json").read_text())["run"]
+    assert run["commit"] is not None
+    assert run["dirty"] is False
+
+
+def test_compiled_modules_are_nothing_the_site_depends_on(book):
+    compiled = book.root / "lib" / "rederive" / "__pycache__" / "alpha.pyc"
+    compiled.parent.mkdir()
+    compiled.write_bytes(b"")
+    result = subprocess.run(
+        [sys.executable, "-m", "pytask", "collect", "--nodes", "task_book.py"],
+        cwd=book.root,
+        env={**os.environ, "PYTHONPATH": str(book.root / "lib"), "COLUMNS": "400"},
+        capture_output=True,
+        text=True,
+    )
+    assert "alpha.py>" in result.stdout, result.stdout + result.stderr
+    assert "__pycache__" not in result.stdout
+
+
+def test_sockets_of_a_kernel_lie_in_a_short_folder(tmp_path, monkeypatch):
+    long = tmp_path / ("a" * 90)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    manager = PageKernelManager()
+    try:
+        assert sys.platform == "win32" or len(f"{manager.ip}-1") < 103
+    finally:
+        shutil.rmtree(manager._folder or "", ignore_errors=True)
+
+
+def test_a_build_that_is_interrupted_says_so_and_keeps_its_finished_pages(tmp_path):
+    mark = tmp_path / "started"
+    slow = f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(60)"
+    book = ThrowAwayBook(tmp_path / "book", {"quick": "1", "slow": slow})
+    process = subprocess.Popen(
+        **book.command("--jobs", "2"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 90
+        while not (mark.exists() and _recorded(book, "quick")):
+            assert time.monotonic() < deadline, "the build did not get going"
+            time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=40)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130
+    assert "Interrupted; the pages that had finished are kept." in said
+    assert not book.notebook("slow").exists()
+    book.write("slow", "1")
+    assert book.ran(book.build()) == {"slow"}
 
 
 def test_a_build_that_is_killed_keeps_its_finished_pages(tmp_path):
@@ -103,6 +223,28 @@ def test_a_failing_page_is_named_with_cell_and_cause(tmp_path, code, cause, argu
     assert not (book.root / "_build" / "failed" / "demo" / "bad.ipynb").exists()
 
 
+def test_a_table_of_contents_or_header_that_cannot_be_read_is_named(book):
+    page = book.root / "chapters" / "demo" / "first.md"
+    toc = book.root / "_toc.yml"
+    for path, wrong, message in (
+        (toc, toc.read_text() + "  - file: chapters/demo/first\n", "more than once"),
+        (toc, "format: [jb-book\n", "_toc.yml: "),
+        (page, page.read_text().replace("kernelspec:", "kernelspec: [x"), "demo/first.md: "),
+        (
+            page,
+            page.read_text().replace("kernelspec:", "rederive: {requires: [no_such]}\nkernelspec:"),
+            "page: demo/first needs no_such, which is not installed",
+        ),
+    ):
+        good = path.read_text()
+        path.write_text(wrong)
+        result = book.build("--page", "demo/first")
+        assert result.returncode == 2
+        assert message in result.stderr
+        assert "Traceback" not in result.stderr
+        path.write_text(good)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -128,9 +270,12 @@ def test_a_page_with_an_unknown_or_ill_typed_parameter_is_refused(book):
         (good.replace("seed = 2026", 'seed = "2026"'), "seed: expected str, got int 2026"),
         (good.replace("seed = 2026", "seeds = 2026"), "seeds: unknown parameter in the page"),
         (good.replace('device = "cpu"', ""), "device: unknown parameter"),
+        (good.replace("seed = 2026", "seed ="), "cell at line 14: invalid syntax ('seed =')"),
+        (good + "```{code-cell}\nx = = 1\n```\n", "cell at line 25: invalid syntax ('x = = 1')"),
     ):
         path.write_text(wrong)
         result = book.build()
         assert result.returncode == 2
-        assert f"chapters/demo/first.md: {message}" in result.stderr
+        assert "chapters/demo/first.md" in result.stderr
+        assert message in result.stderr
         assert not (book.root / "_build").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import http.server
 import json
@@ -16,12 +17,12 @@ from rederive_book import ledger, options, pages
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; bad input ends with status 2 and one line that names it."""
+    """Run one command; bad input, files too, ends with status 2 and one line that names it."""
     parser = _parser()
     given = parser.parse_args(arguments)
     try:
         return given.run(given)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
@@ -29,21 +30,37 @@ def main(arguments: list[str] | None = None) -> int:
 def book(given: argparse.Namespace) -> int:
     """Execute the pages, judge the claims, build the site: whatever is out of date."""
     root = _root()
+    if set("*?[") & set(str(root)):
+        raise ValueError(f"directory: expected a path without *, ? and [ for pytask, got {root}")
+    if not os.access(root, os.W_OK):
+        raise ValueError(f"directory: expected one that can be written, got {root}")
     executable = [page for page in pages.read_book(root) if page.executable]
     names = tuple(page.name for page in executable)
     texts = {name: str(getattr(given, name) or "") for name in options.ENVIRONMENT}
     chosen = options.read(texts, names)
     for page in executable:
+        if page.name == chosen.page and page.missing:
+            raise ValueError(f"page: {page.name} needs {page.missing[0]}, which is not installed")
         pages.staged(page, chosen.parameters)
+    jobs = min(chosen.jobs, 1 if chosen.page else max(1, len(executable)))
     command = [
         *(sys.executable, "-m", "pytask", "build", "--config", str(root / "pyproject.toml")),
-        *("--hook-module", "rederive_book.progress", "--n-workers", str(chosen.jobs)),
+        *("--hook-module", "rederive_book.progress", "--n-workers", str(jobs)),
         *("--parallel-backend", "loky", "--show-no-traceback"),
         *("--verbose", "1" if sys.stdout.isatty() else "0"),
         str(root / "task_book.py"),
     ]
     environment = {**os.environ, **chosen.as_environment(), "PYTHONUTF8": "1"}
-    status = subprocess.run(command, cwd=root, env=environment).returncode
+    process = subprocess.Popen(command, cwd=root, env=environment)
+    try:
+        status = process.wait()
+    except KeyboardInterrupt:
+        # pytask hears the signal too, and lets go of its pages.
+        with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+            process.wait(timeout=15)
+        process.kill()
+        print("Interrupted; the pages that had finished are kept.", file=sys.stderr)
+        return 130
     if status:
         print("The book was not built; see above.", file=sys.stderr)
         return 1
@@ -101,8 +118,12 @@ def summary(given: argparse.Namespace) -> int:
     new = _load(given.ledger)
     print(ledger.summary_markdown(new))
     if given.against is not None:
-        changes = ledger.compare(_load(given.against), new)
         print("\n### Changes\n")
+        try:
+            changes = ledger.compare(_load(given.against), new)
+        except ValueError as error:  # such as the ledger of an older schema
+            print(f"Not compared. {error}")
+            return 0
         print("\n".join(f"- {line}" for line in changes) if changes else "None.")
     return 0
 
@@ -128,8 +149,8 @@ def _root() -> Path:
 
 def _load(path: str) -> dict:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+        return ledger.read(Path(path))
+    except (OSError, ValueError) as error:
         raise ValueError(f"ledger: expected a readable claims.json, got {path}: {error}") from None
 
 
@@ -170,4 +191,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8")  # the signs of verdicts, into a file on Windows
     sys.exit(main())

@@ -16,8 +16,11 @@ INPUTS = ("requirements.lock", "requirements-torch.txt", "pyproject.toml")
 
 
 def digest(root: Path) -> str:
-    """What the environment is made from: the interpreter and the content of three files."""
-    state = hashlib.sha256(sys.version.encode())
+    """What the environment is made from: the interpreter, the content of three files, the place.
+
+    A checkout that was moved or copied with its ``.venv`` would otherwise import the old one.
+    """
+    state = hashlib.sha256(f"{sys.version}\n{root}".encode())
     for name in INPUTS:
         state.update((root / name).read_bytes())
     return state.hexdigest()
@@ -48,10 +51,17 @@ def set_up(root: Path) -> bool:
     print("Setting up .venv (once, a few minutes) ...", flush=True)
     if not interpreter(root).exists():
         venv.create(root / ".venv", with_pip=True, clear=(root / ".venv").exists())
+    elif not _has_pip(root):  # set-up was interrupted, or Python replaced by a newer one
+        subprocess.run([str(interpreter(root)), "-m", "ensurepip"], check=True)
     for command in commands(root):
         subprocess.run(command, check=True)
     stamp.write_text(wanted, encoding="utf-8")
     return True
+
+
+def _has_pip(root: Path) -> bool:
+    command = [str(interpreter(root)), "-m", "pip", "--version"]
+    return subprocess.run(command, capture_output=True).returncode == 0
 
 
 if __name__ == "__main__":
@@ -61,3 +71,5 @@ if __name__ == "__main__":
         set_up(ROOT)
     except subprocess.CalledProcessError as error:
         sys.exit(f"set-up stopped: {' '.join(error.cmd)} ended with status {error.returncode}")
+    except KeyboardInterrupt:
+        sys.exit("set-up was interrupted; the same command goes on with it")

@@ -91,7 +91,8 @@ def write_figures(notebooks: Mapping[str, Path], folder: Path) -> list[Path]:
     notebooks : mapping of str to Path
         Page name to executed notebook.
     folder : Path
-        Files of these pages that no figure stands for any more are removed.
+        Data that no figure of these pages stands for are removed, so that the folder belongs to
+        this build alone.
 
     Returns
     -------
@@ -114,6 +115,6 @@ def write_figures(notebooks: Mapping[str, Path], folder: Path) -> list[Path]:
                     raise ValueError(f"page {page}: two figures are called {figure['name']!r}")
                 file.write_text(figure["csv"], encoding="utf-8", newline="")
                 written.append(file)
-        for old in set(place.glob("*.csv")) - set(written):
-            old.unlink()
+    for old in set(Path(folder).rglob("*.csv")) - set(written):
+        old.unlink()
     return written

@@ -11,6 +11,9 @@ from pathlib import Path
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
+#: A socket's path may have 107 bytes on Linux, 103 on macOS; ours add 18 to that of its folder.
+LONGEST_FOLDER = 80
+
 #: One thread a kernel: pages that run side by side do not fight for cores, and bits do not
 #: depend on how many cores there are.
 SINGLE_THREAD = {
@@ -30,15 +33,17 @@ class PageKernelManager(AsyncKernelManager):
 
     A kernel looked up by name may belong to another Python or be missing. Kernels that start at
     the same time can pick the same TCP port; sockets in a private directory cannot collide. The
-    directory is short because the path of a socket may have 107 bytes. Windows has no such
-    sockets and keeps TCP.
+    directory is short because the path of a socket has few bytes. Windows has no such sockets and
+    keeps TCP.
     """
 
     def __init__(self, **kwargs: object) -> None:
         super().__init__(**kwargs)
         self._folder: str | None = None
         if sys.platform != "win32":
-            self._folder = tempfile.mkdtemp(prefix="page-")
+            usual = tempfile.gettempdir()
+            short = usual if len(os.fsencode(usual)) <= LONGEST_FOLDER else "/tmp"
+            self._folder = tempfile.mkdtemp(prefix="page-", dir=short)
             self.transport = "ipc"
             self.connection_file = str(Path(self._folder, "k.json"))
             self.ip = str(Path(self._folder, "s"))

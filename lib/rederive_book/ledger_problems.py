@@ -89,10 +89,6 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
         yield path, float(value)
 
 
-def _names_no_number(text: str) -> bool:
-    return text.strip().lower().lstrip("+-") in ("nan", "inf", "infinity")
-
-
 def _repeated_names(records: Sequence[Record]) -> Iterator[str]:
     times = Counter((record.data["claim"], record.data["name"]) for record in records)
     for (claim, name), count in times.items():

@@ -107,7 +107,7 @@ def read(values: Mapping[str, str], pages: tuple[str, ...]) -> Options:
         profile=profile,
         device=_device(_one_of("device", given.get("device", "auto"), DEVICES)),
         seed=_integer("seed", given.get("seed", str(DEFAULT_SEED)), minimum=0),
-        jobs=_integer("jobs", given.get("jobs", str(os.cpu_count() or 1)), minimum=1),
+        jobs=_integer("jobs", given.get("jobs", str(_cores())), minimum=1),
         page=_page(given.get("page"), pages),
         untried=tuple(part.strip() for part in given.get("untried", "").split(",") if part.strip()),
         site=_one_of("site", given.get("site", "1"), ("0", "1")) == "1",
@@ -126,6 +126,11 @@ def read_environment(pages: tuple[str, ...]) -> Options:
 def normalise_page(name: str) -> str:
     """``chapters/x/y.md`` and ``x/y`` name the same page."""
     return name.replace("\\", "/").removeprefix("./").removeprefix("chapters/").removesuffix(".md")
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -45,10 +46,18 @@ class Page:
     requires: tuple[str, ...] = ()
     data: tuple[Path, ...] = ()
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Those of the packages it requires that are not installed."""
+        return tuple(name for name in self.requires if importlib.util.find_spec(name) is None)
+
 
 def toc_names(root: Path) -> tuple[str, ...]:
     """The pages in the order of ``_toc.yml``, below ``chapters/`` and without suffix."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    try:
+        toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"_toc.yml: {error}") from None
     names: list[str] = []
 
     def walk(node: object) -> None:
@@ -63,6 +72,9 @@ def toc_names(root: Path) -> tuple[str, ...]:
                 walk(value)
 
     walk(toc)
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"_toc.yml: page {name!r} stands in it more than once")
     return tuple(names)
 
 
@@ -73,7 +85,10 @@ def read_book(root: Path) -> tuple[Page, ...]:
         source = root / "chapters" / f"{name}.md"
         if not source.exists():
             raise ValueError(f"_toc.yml: page {name!r} has no file chapters/{name}.md")
-        header = front_matter(source.read_text(encoding="utf-8"))
+        try:
+            header = front_matter(source.read_text(encoding="utf-8"))
+        except yaml.YAMLError as error:
+            raise ValueError(f"chapters/{name}.md: {error}") from None
         own = header.get("rederive") or {}
         pages.append(
             Page(
@@ -141,18 +156,23 @@ def check_parameters(notebook: nbformat.NotebookNode, given: Mapping[str, object
 
 
 def staged(page: Page, parameters: Mapping[str, object]) -> nbformat.NotebookNode:
-    """The notebook of a page, if it takes these parameters.
+    """The notebook of a page, if its code is Python and it takes these parameters.
 
     Raises
     ------
     ValueError
-        As `check_parameters`, with the page in front.
+        As `check_parameters`, with the page in front; or for code that cannot be read.
     """
     notebook = to_notebook(page.source)
+    where = f"chapters/{page.name}.md"
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            start = cell.metadata["source_line"]
+            _parsed(_without_magics(cell.source), f"{where}, cell at line {start}")
     try:
         check_parameters(notebook, parameters)
     except ValueError as error:
-        raise ValueError(f"chapters/{page.name}.md: {error}") from None
+        raise ValueError(f"{where}: {error}") from None
     return notebook
 
 
@@ -170,12 +190,17 @@ def reach(code: str, packages: Mapping[str, Path]) -> frozenset[Path]:
     -------
     frozenset of Path
         Modules, transitively, with the ``__init__.py`` of each package touched.
+
+    Raises
+    ------
+    ValueError
+        For code that is not Python; names the module.
     """
     found: set[Path] = set()
-    todo = [(code, "")]
+    todo = [(_parsed(code, "the page"), "")]
     while todo:
-        text, inside = todo.pop()
-        for module in _imported(text, inside):
+        tree, inside = todo.pop()
+        for module in _imported(tree, inside):
             package, _, rest = module.partition(".")
             if package not in packages:
                 continue
@@ -183,12 +208,21 @@ def reach(code: str, packages: Mapping[str, Path]) -> frozenset[Path]:
             for path in (folder / "__init__.py", folder / f"{rest.replace('.', '/')}.py"):
                 if path.exists() and path not in found:
                     found.add(path)
-                    todo.append((path.read_text(encoding="utf-8"), package))
+                    text = path.read_text(encoding="utf-8")
+                    todo.append((_parsed(text, f"{package}/{path.name}"), package))
     return frozenset(found)
 
 
-def _imported(text: str, inside: str) -> Iterable[str]:
-    for node in ast.walk(ast.parse(text)):
+def _parsed(text: str, where: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        line = (error.text or "").strip()
+        raise ValueError(f"{where}: {error.msg} ({line!r})") from None
+
+
+def _imported(tree: ast.Module, inside: str) -> Iterable[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -203,8 +237,11 @@ def _imported(text: str, inside: str) -> Iterable[str]:
 
 def code_of(notebook: nbformat.NotebookNode) -> str:
     """The code of a notebook without IPython's magics."""
-    cells = (c.source for c in notebook.cells if c.cell_type == "code")
-    lines = "\n".join(cells).splitlines()
+    return "\n".join(_without_magics(c.source) for c in notebook.cells if c.cell_type == "code")
+
+
+def _without_magics(source: str) -> str:
+    lines = source.splitlines()
     return "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
 
 
@@ -322,6 +359,9 @@ def _publish(notebook: nbformat.NotebookNode, output: Path) -> None:
         if "injected-parameters" in tags:
             cell.metadata["tags"] = [*tags, "remove-cell"]
     output.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = output.with_suffix(".unfinished")
-    nbformat.write(notebook, unfinished)
-    os.replace(unfinished, output)
+    unfinished = output.with_name(f".{output.name}.{os.getpid()}")
+    try:
+        nbformat.write(notebook, unfinished)
+        os.replace(unfinished, output)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -86,7 +86,8 @@ def build(root: Path, pages: tuple[Page, ...], executed: Mapping[str, Path]) -> 
     # From an empty folder each time: Sphinx reports a warning only when it reads the page.
     result = subprocess.run(
         [
-            *(str(Path(sys.executable).with_name("jupyter-book")), "build", str(source)),
+            *(sys.executable, "-c", "from jupyter_book.cli.main import main; main()"),
+            *("build", str(source)),
             *("--path-output", str(work), "-W", "-n", "--keep-going", "-q"),
         ],
         cwd=root,
