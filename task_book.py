@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pytask import Product, PythonNode, task
 
-from rederive_book import claims, ledger, options, pages, site
+from rederive_book import claims, execution, ledger, options, pages, site
 
 ROOT = Path(__file__).resolve().parent
 BUILD = ROOT / "_build"
@@ -76,7 +76,7 @@ for _page in TO_RUN:
         name: str,
         produces: Annotated[Path, Product],
     ) -> None:
-        pages.execute(
+        execution.execute(
             next(page for page in BOOK if page.name == name),
             produces,
             root=ROOT,
@@ -112,7 +112,7 @@ def verdicts(
     stated = claims.load(ROOT / "chapters")
     texts = ledger.read_pages({page.name: page.source for page in BOOK})
     records = ledger.read_records(EXECUTED)
-    run = _run() | {"seconds": sum(pages.seconds(path) for path in EXECUTED.values())}
+    run = _run() | {"seconds": sum(execution.seconds(path) for path in EXECUTED.values())}
     settled = ledger.build(stated, texts, records, run, not_run=NOT_RUN)
     found = ledger.problems(
         settled,

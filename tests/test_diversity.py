@@ -305,6 +305,13 @@ class TestBounds:
         mean, error, _ = mean_and_error(replicate(shared, 30, 11))
         assert low - 6 * error < mean < high + 6 * error
 
+    @pytest.mark.parametrize("length", [5.0, 30.0, 40.0])
+    def test_bounds_at_one_query_are_numbers_for_long_tilts(self, length):
+        low, high = covariances.fixed_query_bounds([length], [length], 100)
+        assert 0 <= low <= 100 <= high  # w·w' ≤ 1, so the truth is at most n
+        low, high = covariances.fixed_query_bounds([length], [-length], 100)
+        assert 0 <= low <= high
+
     def test_bounds_at_one_query_close_like_one_over_n(self):
         u, v = [0.5, 0.2], [0.1, -0.6]
         widths = [np.diff(covariances.fixed_query_bounds(u, v, n))[0] for n in (10**4, 10**5)]
@@ -526,3 +533,9 @@ class TestHeadRisk:
     def test_bad_arguments_are_named(self, call, word):
         with pytest.raises(ValueError, match=f"^{word}"):
             call(np.stack([np.eye(5, 2), np.eye(5)[:, 2:4]]))
+
+
+def test_heads_that_see_nothing_of_the_target_have_a_risk():
+    start, target = np.eye(8)[:, :4].reshape(8, 2, 2).transpose(1, 0, 2), np.eye(8)[:, 6:]
+    end = head_risk.least_risk(start, None, target)
+    assert np.isfinite([end.risk, end.gain]).all()

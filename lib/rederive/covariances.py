@@ -128,10 +128,19 @@ def fixed_query_bounds(u, v, n_keys):
     u = validation.array(u, "u", shape=("p",))
     v = validation.array(v, "v", shape=u.shape)
     n = validation.integer(n_keys, "n_keys", minimum=2)
-    r, s, t = np.exp([u @ v, u @ u, v @ v])
-    lower = r / ((1 + (s * r - 1) / n) * (1 + (t * r - 1) / n))
+    log_r, log_s, log_t = u @ v, u @ u, v @ v
+    # In logarithms: long tilts would make ∞/∞ of the lower bound.
+    rest = np.log1p(-1 / n)
+    lower = np.exp(
+        log_r
+        - np.logaddexp(rest, log_s + log_r - np.log(n))
+        - np.logaddexp(rest, log_t + log_r - np.log(n))
+    )
+    with np.errstate(over="ignore"):
+        r, s, t = np.exp([log_r, log_s, log_t])
     tails = n**2 * (np.exp(-(n - 1) / (8 * s)) + np.exp(-(n - 1) / (8 * t)))
-    upper = r * (n / (n - 1)) ** 2 * (1 + 4 * (s + t - 2) / (n - 1)) + tails
+    spread = 1 + 4 * (s + t - 2) / (n - 1)
+    upper = r * (n / (n - 1)) ** 2 * spread + tails if np.isfinite(spread) else np.inf
     return float(lower), float(upper)
 
 
@@ -151,8 +160,8 @@ def query_averaged_bounds(cosines, inverse_temperature, n_keys):
     -------
     lower, upper : float
         :func:`fixed_query_bounds` averaged over x ~ N(0, I), with 1 − x − y in the place of
-        1/((1 + x)(1 + y)). The lower one is 0 if 6β² ≥ 1 leaves no better, the upper one inf if
-        4β² ≥ 1.
+        1/((1 + x)(1 + y)). The lower one is 0 if 6β² ≥ 1 or if the formula is
+        negative, the upper one inf if 4β² ≥ 1.
 
     Raises
     ------

@@ -145,7 +145,8 @@ def least_risk(
         if free:
             mean = projectors.mean(axis=0)
             square = np.vdot(space @ mean, mean) / np.trace(space) + variance
-            used = np.vdot(space, mean) / np.trace(space) / square
+            # Heads that see nothing of the target, without noise: every gain is as good.
+            used = np.vdot(space, mean) / np.trace(space) / square if square > 0 else 0.0
         bias, bias_slope = _bias(projectors, space, used)
         return bias + used**2 * variance, bias_slope + used**2 * slope, used
 
