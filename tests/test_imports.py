@@ -37,7 +37,7 @@ ORDER = (
 # No file, no YAML, no Sphinx, no notebook, no picture in the numerics.
 STRANGERS = {"yaml", "sphinx", "docutils", "myst_nb", "myst_parser", "nbformat", "nbclient"}
 STRANGERS |= {"papermill", "pytask", "IPython", "matplotlib", "pathlib", "shutil", "tempfile"}
-FOR_PAGES = {"checks", "certified", "figures"}
+FOR_PAGES = {"checks", "certified", "figures", "animations"}
 
 
 def reached(tree):

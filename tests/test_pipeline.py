@@ -171,7 +171,7 @@ def test_a_build_that_is_interrupted_says_so_and_keeps_its_finished_pages(tmp_pa
     assert book.ran(book.build()) == {"slow"}
 
 
-def test_a_build_that_is_killed_keeps_its_finished_pages(tmp_path):
+def test_a_build_at_work_is_left_alone_and_a_killed_one_keeps_its_finished_pages(tmp_path):
     slow = "import pathlib, time\npathlib.Path({!r}).touch()\ntime.sleep({})"
     mark = tmp_path / "started"
     book = ThrowAwayBook(tmp_path / "book", {"quick": "1", "slow": slow.format(str(mark), 60)})
@@ -183,12 +183,21 @@ def test_a_build_that_is_killed_keeps_its_finished_pages(tmp_path):
         while not (mark.exists() and _recorded(book, "quick")):
             assert time.monotonic() < deadline, "the build did not get going"
             time.sleep(0.2)
+        for second in (book.build(), _clean(book)):
+            assert second.returncode == 2
+            assert "another build is at work" in second.stderr
+        assert mark.exists() and book.notebook("quick").exists()
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     assert not book.notebook("slow").exists()
     book.write("slow", "1")
     assert book.ran(book.build()) == {"slow"}
+
+
+def _clean(book: ThrowAwayBook) -> subprocess.CompletedProcess:
+    arguments = {**book.command(), "args": [sys.executable, "-m", "rederive_book", "clean"]}
+    return subprocess.run(**arguments, capture_output=True, timeout=60)
 
 
 def _recorded(book: ThrowAwayBook, page: str) -> bool:

@@ -11,7 +11,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from rederive_book import ledger, options, pages
 
@@ -51,16 +54,17 @@ def book(given: argparse.Namespace) -> int:
         str(root / "task_book.py"),
     ]
     environment = {**os.environ, **chosen.as_environment(), "PYTHONUTF8": "1"}
-    process = subprocess.Popen(command, cwd=root, env=environment)
-    try:
-        status = process.wait()
-    except KeyboardInterrupt:
-        # pytask hears the signal too, and lets go of its pages.
-        with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
-            process.wait(timeout=15)
-        process.kill()
-        print("Interrupted; the pages that had finished are kept.", file=sys.stderr)
-        return 130
+    with _alone(root):
+        process = subprocess.Popen(command, cwd=root, env=environment)
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            # pytask hears the signal too, and lets go of its pages.
+            with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+                process.wait(timeout=15)
+            process.kill()
+            print("Interrupted; the pages that had finished are kept.", file=sys.stderr)
+            return 130
     if status:
         print("The book was not built; see above.", file=sys.stderr)
         return 1
@@ -106,10 +110,11 @@ def serve(given: argparse.Namespace) -> int:
 def clean(given: argparse.Namespace) -> int:
     """Remove everything that a build made, but not the environment."""
     root = _root()
-    for name in ("_build", ".pytask"):
-        shutil.rmtree(root / name, ignore_errors=True)
-    for name in ("pytask.lock", "pytask.lock.journal"):
-        (root / name).unlink(missing_ok=True)
+    with _alone(root):
+        for name in ("_build", ".pytask"):
+            shutil.rmtree(root / name, ignore_errors=True)
+        for name in ("pytask.lock", "pytask.lock.journal"):
+            (root / name).unlink(missing_ok=True)
     return 0
 
 
@@ -145,6 +150,18 @@ def _root() -> Path:
     if not (root / "task_book.py").exists():
         raise ValueError("directory: expected to run in a checkout of the book")
     return root
+
+
+@contextlib.contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Refuse to touch the build while another command works on it; the system forgets a dead one."""
+    lock = FileLock(root / "_build" / ".lock", timeout=0)
+    Path(lock.lock_file).parent.mkdir(exist_ok=True)
+    try:
+        with lock:
+            yield
+    except Timeout:
+        raise ValueError(f"directory: another build is at work in {root}; wait for it") from None
 
 
 def _load(path: str) -> dict:

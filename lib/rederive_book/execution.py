@@ -50,6 +50,7 @@ def execute(
 
     from rederive_book.kernels import PageKernelManager
 
+    builder = os.getppid()
     notebook = staged(page, parameters)
     current: dict[str, object] = {}
     kept = root / "_build" / "failed" / f"{page.name}.ipynb"
@@ -82,6 +83,8 @@ def execute(
             else:
                 cause = f"{type(error).__name__}: {error}"
             raise PageError(_describe(page, current.get("cell"), cause, kept, root)) from None
+    if os.getppid() != builder:  # it was killed, and another build may be at work by now
+        raise PageError(f"chapters/{page.name}.md: the build that asked for it is gone")
     _publish(executed, output)
     kept.unlink(missing_ok=True)
 

@@ -204,8 +204,13 @@ def show(fig: mpl.figure.Figure, name: str, data: dict[str, object]) -> None:
     display(bundle, raw=True, metadata=metadata)
 
 
+def _animation(svg: str) -> str:
+    """The moving picture behind its still; shown, with a button, by ``rederive-animations.js``."""
+    return f'<div class="rederive-animation" hidden>{svg}</div>'
+
+
 class FigureRenderer:
-    """Adds the download link to a figure's picture when MyST-NB builds the site.
+    """Adds the download link, and the animation if there is one, to a figure's picture.
 
     MyST-NB finds it through the entry-point group ``myst_nb.mime_renderers``. Without it the
     picture is rendered all the same, without a link.
@@ -221,5 +226,6 @@ class FigureRenderer:
             return None
         from docutils import nodes
 
-        link = _download_link(figure["name"], figure["csv"])
-        return [*renderer.render_image(data), nodes.raw("", link, format="html")]
+        behind = _animation(figure["svg"]) if "svg" in figure else ""
+        behind += _download_link(figure["name"], figure["csv"])
+        return [*renderer.render_image(data), nodes.raw("", behind, format="html")]

@@ -182,6 +182,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_post_transform(ReferencesWhereBuilt)
     app.add_css_file("rederive-book.css")
     app.add_js_file("rederive-claims.js", loading_method="defer")
+    app.add_js_file("rederive-animations.js", loading_method="defer")
     app.connect("config-inited", add_static_files)
     app.connect("builder-inited", read_material)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}
