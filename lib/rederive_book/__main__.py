@@ -154,7 +154,7 @@ def _root() -> Path:
 
 @contextlib.contextmanager
 def _alone(root: Path) -> Iterator[None]:
-    """Refuse to touch the build while another command works on it; the system forgets a dead one."""
+    """Refuse to touch a build that another command is at; a dead command counts for nothing."""
     lock = FileLock(root / "_build" / ".lock", timeout=0)
     Path(lock.lock_file).parent.mkdir(exist_ok=True)
     try:
