@@ -14,14 +14,36 @@ import rederive_book
 from rederive import (
     allocation,
     attention,
+    classification,
     covariances,
     diversity,
+    encoder,
     ensembles,
+    finite_tables,
+    flow_kernels,
+    flows,
+    fluctuations,
+    free_probability,
     fusion_frames,
+    head_response,
     head_risk,
+    head_weights,
+    integrators,
+    jump_laws,
+    pooled_models,
+    pooled_spectra,
+    product_curve,
+    relaxation,
     replicates,
+    ridge_limits,
+    sequences,
+    sign_sequences,
     smoothing,
+    sphere,
+    spikes,
     transformer,
+    transport,
+    vocabularies,
 )
 
 MODULES = {
@@ -29,18 +51,40 @@ MODULES = {
     for module in (
         allocation,
         attention,
+        classification,
         covariances,
         diversity,
+        encoder,
         ensembles,
+        finite_tables,
+        flow_kernels,
+        flows,
+        fluctuations,
+        free_probability,
         fusion_frames,
+        head_response,
         head_risk,
+        head_weights,
+        integrators,
+        jump_laws,
+        pooled_models,
+        pooled_spectra,
+        product_curve,
+        relaxation,
         replicates,
+        ridge_limits,
+        sequences,
+        sign_sequences,
         smoothing,
+        sphere,
+        spikes,
         transformer,
+        transport,
+        vocabularies,
     )
 }
 
-TORCH_MODULES = ("attention", "smoothing")
+TORCH_MODULES = ("attention", "smoothing", "sphere", "flows", "integrators", "transport")
 
 # Every call that others make by position, with the names of its arguments.
 CONTRACT = {
@@ -54,6 +98,18 @@ CONTRACT = {
     "ensembles.mse_decomposition": "weights values target noise_variance mixing",
     "ensembles.optimal_mixing": "mse_matrix",
     "replicates.replicate": "function count seed",
+    "spikes.spike_parameter": "snr signal_norm2 delta",
+    "spikes.spike_parameter_as_stated": "snr signal_norm2 delta",
+    "spikes.outlier": "y delta gamma",
+    "spikes.critical_spike": "delta gamma",
+    "sequences.harmonic_weights": "length",
+    "sequences.optimal_weights": "correlation",
+    "sequences.signal_to_noise": "weights correlation",
+    "flows.energy": "tokens heads",
+    "flows.velocity": "tokens heads flow",
+    "flows.effective_mobility": "tokens heads",
+    "flows.dissipation": "tokens heads",
+    "flows.claimed_dissipation": "tokens heads",
 }
 
 
@@ -134,7 +190,42 @@ def test_numpy_modules_return_floats_and_arrays():
 def torch_calls(new):
     """One call of every public function of the torch modules; `new(*shape)` makes a tensor."""
     mask = new(3, 5).bool()
-    return {
+    like = {"dtype": new(1).dtype, "device": new(1).device}
+    tokens = new(2, 5, 3) / 3**0.5
+    heads = torch.eye(3, **like).repeat(4, 1, 1)
+
+    def rng():
+        return np.random.default_rng(0)
+
+    of_tokens_and_heads = {
+        f"flows.{name}": lambda name=name: getattr(flows, name)(tokens, heads)
+        for name in (
+            *("energy", "log_energy", "energy_gradient", "velocity", "dissipation"),
+            *("claimed_dissipation", "squared_slope", "effective_mobility"),
+            *("log_effective_mobility", "log_potentials", "mobility_covariance"),
+        )
+    }
+    return of_tokens_and_heads | {
+        "sphere.distance": lambda: sphere.distance(tokens, tokens),
+        "sphere.exponential": lambda: sphere.exponential(tokens, 0 * tokens),
+        "sphere.project": lambda: sphere.project(tokens, tokens),
+        "sphere.retract": lambda: sphere.retract(tokens),
+        "sphere.uniform": lambda: sphere.uniform(rng(), 4, **like),
+        "sphere.octahedral": lambda: sphere.octahedral(rng(), 6, **like),
+        "sphere.quasi_uniform": lambda: sphere.quasi_uniform(4, **like),
+        "transport.paired_distance": lambda: transport.paired_distance(tokens[0], tokens[1]),
+        "transport.optimal_plan": lambda: transport.optimal_plan(tokens[0], tokens[1]),
+        "transport.wasserstein_distance": lambda: transport.wasserstein_distance(
+            tokens[0], tokens[1]
+        ),
+        "transport.minimising_movements": lambda: transport.minimising_movements(
+            tokens[0], heads, 0.1
+        ),
+        "integrators.integrate": lambda: [
+            part
+            for part in integrators.integrate(tokens, np.eye(3)[None], 0.2, 0.1)
+            if part is not None
+        ],
         "attention.causal_mask": lambda: attention.causal_mask(3, device=mask.device),
         "attention.attention_weights": lambda: attention.attention_weights(
             new(2, 1, 3, 4), new(2, 5, 4), 0.5, mask=mask

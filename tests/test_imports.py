@@ -24,20 +24,33 @@ ORDER = (
     "head_risk",
     "ensembles",
     "allocation",
+    "product_curve",
     "free_probability",
+    "jump_laws",
     "spikes",
+    "fluctuations",
     "sequences",
+    "sign_sequences",
+    "vocabularies",
+    "pooled_models",
+    "pooled_spectra",
     "classification",
+    "finite_tables",
+    "ridge_limits",
     "head_weights",
+    "flow_kernels",
     "flows",
     "integrators",
+    "relaxation",
+    "head_response",
     "transport",
     "transformer",
+    "encoder",
 )
 # No file, no YAML, no Sphinx, no notebook, no picture in the numerics.
 STRANGERS = {"yaml", "sphinx", "docutils", "myst_nb", "myst_parser", "nbformat", "nbclient"}
 STRANGERS |= {"papermill", "pytask", "IPython", "matplotlib", "pathlib", "shutil", "tempfile"}
-FOR_PAGES = {"checks", "certified", "figures", "animations"}
+FOR_PAGES = {"checks", "certified", "figures", "animations", "models"}
 
 
 def reached(tree):
@@ -110,8 +123,8 @@ def test_torch_is_imported_by_torch_modules_only(path):
     top = ast.Module([node for node in parse(path).body if isinstance(node, ast.stmt)], [])
     top.body = [node for node in top.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     uses_torch = "torch" in {name.split(".")[0] for name in reached(top)}
-    torch_modules = {"attention", "smoothing", "sphere", "flows", "integrators"}
-    assert not uses_torch or path.stem in torch_modules | {"transport", "transformer"}
+    torch_modules = {"attention", "smoothing", "sphere", "flow_kernels", "flows", "integrators"}
+    assert not uses_torch or path.stem in torch_modules | {"transport", "transformer", "encoder"}
 
 
 @pytest.mark.parametrize("path", named(LIBRARY))

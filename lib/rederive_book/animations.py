@@ -145,14 +145,14 @@ def _still(projected: list, times: np.ndarray, groups: np.ndarray, moments: list
         rows, columns, figsize=(figures.WIDTH, 0.3 + 1.95 * rows), squeeze=False
     )
     colours = np.array([figures.PALETTE[COLOURS[g]] for g in groups])
-    for row, (title, frames) in zip(axes, projected, strict=True):
+    for line, (row, (title, frames)) in enumerate(zip(axes, projected, strict=True)):
         for ax, moment in zip(row, moments, strict=True):
             x, y, depth = frames[moment].T
             ax.add_patch(plt.Circle((0, 0), 1, fill=False, color=figures.PALETTE["faint"]))
             ax.scatter(x, y, s=12, c=colours, alpha=np.where(depth >= 0, 1.0, 0.25), linewidths=0)
             ax.set(xlim=(-1.08, 1.08), ylim=(-1.08, 1.08), aspect="equal")
             ax.set_axis_off()
-            if row is axes[0]:
+            if line == 0:
                 ax.set_title(f"$t={times[moment]:.3g}$", loc="center")
         if rows > 1 or title:
             row[0].text(-1.08, -1.3, title, fontsize=9.5)
