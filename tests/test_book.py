@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BOOK = pages.read_book(ROOT)
 EXECUTABLE = [page for page in BOOK if page.executable]
 #: What a page may use of the book's machinery: never its pipeline.
-ALLOWED = {"checks", "certified", "figures"}
+ALLOWED = {"animations", "certified", "checks", "figures", "models"}
 
 
 @pytest.fixture(scope="module")
