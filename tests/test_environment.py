@@ -142,7 +142,8 @@ def test_an_environment_left_without_pip_gets_it_back(tmp_path, monkeypatch):
 
 def test_set_up_installs_the_lock_with_hashes_before_torch(tmp_path):
     lock, torch, book = environment.commands(tmp_path)
-    assert "--require-hashes" in lock and lock[-1].endswith("requirements.lock")
+    # the lock is complete but for torch: what asks for torch must not bring it in without a hash
+    assert {"--require-hashes", "--no-deps"} <= set(lock) and lock[-1].endswith("requirements.lock")
     assert "--require-hashes" not in torch and torch[-1].endswith("requirements-torch.txt")
     assert "--editable" in book and "--no-deps" in book
 

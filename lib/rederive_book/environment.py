@@ -36,7 +36,7 @@ def commands(root: Path) -> list[list[str]]:
     """The installs, in order: every locked package with its hash, torch, the book itself."""
     pip = [str(interpreter(root)), "-m", "pip", "install", "--quiet"]
     return [
-        [*pip, "--require-hashes", "--requirement", str(root / "requirements.lock")],
+        [*pip, "--no-deps", "--require-hashes", "--requirement", str(root / "requirements.lock")],
         [*pip, "--requirement", str(root / "requirements-torch.txt")],
         [*pip, "--no-deps", "--no-build-isolation", "--editable", str(root)],
     ]
