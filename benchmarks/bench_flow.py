@@ -15,7 +15,6 @@ figure stands as it is: both sides pay for the same H·n² exponentials.
 """
 
 import os
-import random
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ import time
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
+from timing import medians
 
 from rederive import head_weights, integrators, sphere
 
@@ -80,18 +80,6 @@ def largest_difference(run, raw):
     return worst
 
 
-def seconds(contestants, rounds):
-    """Median processor time of each contestant over shuffled rounds, the first left out."""
-    rng = random.Random(2026)
-    times = {name: [] for name in contestants}
-    for _ in range(rounds + 1):
-        for name in rng.sample(list(contestants), len(contestants)):
-            before = time.process_time()
-            contestants[name]()
-            times[name].append(time.process_time() - before)
-    return {name: statistics.median(found[1:]) for name, found in times.items()}
-
-
 def compare_steps(engine, n_heads, steps, rounds, paths=10):
     """Time a step with Ornstein–Uhlenbeck heads; return the ratio and the difference."""
     tokens, heads = start(n_heads)
@@ -105,7 +93,7 @@ def compare_steps(engine, n_heads, steps, rounds, paths=10):
             ours(tokens, heads, steps, paths), theirs(engine, tokens, heads, steps, paths)
         )
         contestants["published engine"] = lambda: theirs(engine, tokens, heads, steps, paths)
-    found = seconds(contestants, rounds)
+    found = medians(contestants, rounds)
     print(f"\nOrnstein–Uhlenbeck, H = {n_heads}, {paths} paths: median of {rounds} rounds, a step")
     for name, median in found.items():
         print(f"  {name:34} {median / (steps + 1) * 1e3:10.2f} ms")
@@ -133,7 +121,7 @@ def compare_accuracy(engine, law, n_heads=10, final_time=2.0, accuracy=1e-5):
         steps += 1
         run = integrators.integrate(tokens, weights, final_time, final_time / steps)
         reached = error(run.tokens)
-    spent = seconds(
+    spent = medians(
         {"": lambda: integrators.integrate(tokens, weights, final_time, final_time / steps)}, 5
     )[""]
     line = f"{law} heads, H = {n_heads}: error {reached:.1e} with {steps} steps, {spent:.3f} s"

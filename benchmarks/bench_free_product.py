@@ -9,14 +9,12 @@ curves of any degree and fits them to samples; it is timed as it is meant to be 
 fixed-point iteration at a small distance from the axis, which blurs the edges.
 """
 
-import random
-import statistics
 import sys
-import time
 
 import mpmath
 import numpy as np
 from threadpoolctl import threadpool_limits
+from timing import medians
 
 from rederive.free_probability import FreeMPProduct
 
@@ -80,18 +78,6 @@ def freealg_density(law):
     )
     form.fit(deg_m=3, deg_z=2)
     return form.density
-
-
-def medians(contestants, rounds):
-    """Median processor time of each contestant over shuffled rounds, the first left out."""
-    rng = random.Random(2026)
-    times = {name: [] for name in contestants}
-    for _ in range(rounds + 1):
-        for name in rng.sample(list(contestants), len(contestants)):
-            start = time.process_time()
-            contestants[name]()
-            times[name].append(time.process_time() - start)
-    return {name: statistics.median(found[1:]) for name, found in times.items()}
 
 
 def main():

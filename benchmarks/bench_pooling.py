@@ -8,14 +8,13 @@ at least ten times faster than forming S and `eigh`, and four times faster than 
 outlier is computed at d = 20 000 besides, which needs about 14 GB; goal: less than 24 GiB.
 """
 
-import random
-import statistics
 import sys
 import time
 
 import numpy as np
 import scipy.linalg
 from threadpoolctl import threadpool_limits
+from timing import medians
 
 from rederive import pooled_spectra, sign_sequences, vocabularies
 
@@ -27,18 +26,6 @@ def draw(d, size, count, length, prefix, theta):
     loadings = sign_sequences.prefix_loadings(length, prefix)
     signs = sign_sequences.latent_signs(loadings, count, rng).signs
     return table, vocabularies.draw_tokens(signs, size, rng)
-
-
-def seconds(contestants, rounds):
-    """Median processor time of each contestant over shuffled rounds, the first left out."""
-    rng = random.Random(2026)
-    times = {name: [] for name in contestants}
-    for _ in range(rounds + 1):
-        for name in rng.sample(list(contestants), len(contestants)):
-            start = time.process_time()
-            contestants[name]()
-            times[name].append(time.process_time() - start)
-    return {name: statistics.median(found[1:]) for name, found in times.items()}
 
 
 def show(title, found):
@@ -65,7 +52,7 @@ def pooling(rounds=7):
     pooled = [contestant() for contestant in contestants.values()]
     for other in pooled[1:]:
         np.testing.assert_allclose(other, pooled[0], atol=1e-12)
-    found = seconds(contestants, rounds)
+    found = medians(contestants, rounds)
     show(f"pooled vectors, d = {d}, N = {count}, T = {length}", found)
     return found["gather and einsum"] / found["rederive, sparse product"]
 
@@ -96,7 +83,7 @@ def outlier(rounds=3):
     top = lanczos()
     print(f"\noutlier {top.values[0] * length:.3f} κ, separated: {bool(top.separated[0])}")
     print(f"products: {top.products}, residual {top.residuals[0] * length:.1e} κ")
-    found = seconds(contestants, rounds)
+    found = medians(contestants, rounds)
     show(f"one outlier, d = {d}, N = {count}", found)
     mine = found["rederive, Lanczos"]
     return found["S and eigh"] / mine, found["S and eigh of one eigenvalue"] / mine

@@ -9,16 +9,14 @@ sizes; at least ten times faster than the local-constant estimator of statsmodel
 less than 200 MB beside the data. Estimates are compared before anything is timed.
 """
 
-import random
-import statistics
 import sys
-import time
 import warnings
 
 import numpy as np
 import torch
 from statsmodels.nonparametric.kernel_regression import KernelReg
 from threadpoolctl import threadpool_limits
+from timing import medians
 
 from rederive import smoothing
 
@@ -70,18 +68,6 @@ def problem(n, m, p):
     return queries, keys, np.sin(keys.sum(axis=1, keepdims=True)) + rng.normal(size=(n, 1))
 
 
-def seconds(contestants, rounds):
-    """Median processor time of each contestant over shuffled rounds, the first left out."""
-    rng = random.Random(2026)
-    times = {name: [] for name in contestants}
-    for _ in range(rounds + 1):
-        for name in rng.sample(list(contestants), len(contestants)):
-            start = time.process_time()
-            contestants[name]()
-            times[name].append(time.process_time() - start)
-    return {name: statistics.median(found[1:]) for name, found in times.items()}
-
-
 def compare(n, m, p, bandwidth, rounds, statsmodels=False):
     """Time one problem and print a row a contestant."""
     plain = problem(n, m, p)
@@ -97,7 +83,7 @@ def compare(n, m, p, bandwidth, rounds, statsmodels=False):
     if statsmodels:
         np.testing.assert_allclose(kernel_reg(*plain, bandwidth), ours, atol=1e-9)
         contestants["statsmodels KernelReg"] = lambda: kernel_reg(*plain, bandwidth)
-    found = seconds(contestants, rounds)
+    found = medians(contestants, rounds)
     print(f"\nn = {n}, m = {m}, p = {p}, h = {bandwidth}: median of {rounds} shuffled rounds")
     for name, median in found.items():
         print(f"  {name:26} {median * 1e3:10.2f} ms   {median / found['rederive']:8.2f} × rederive")
