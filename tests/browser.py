@@ -1,0 +1,100 @@
+"""A real browser for the tests: an installed Chromium, driven by Playwright.
+
+A test that needs it asks for the fixture `chromium`: ``from browser import chromium  # noqa: F401``.
+Where Playwright or a Chromium is missing the run prints one line that says so.
+"""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+STATIC = Path(__file__).parents[1] / "lib" / "rederive_book" / "static"
+
+_told = []
+
+
+def find():
+    """The path of an installed Chromium, or None."""
+    named = os.environ.get("CHROMIUM")
+    return named or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def _missing():
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        return "playwright is not installed"
+    return None if find() else f"found no Chromium ({', '.join(NAMES)}, or the variable CHROMIUM)"
+
+
+@pytest.fixture(scope="session")
+def chromium(request):
+    """The browser, started once; `visit` opens pages in it."""
+    missing = _missing()
+    if missing:
+        line = f"tests in a real browser were left out: {missing}"
+        if not _told:
+            _told.append(line)
+            reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+            reporter.ensure_newline()
+            reporter.write_line(line)
+        pytest.skip(line)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def visit(browser, path=None, *, size=(800, 900), scripts=True, **context):
+    """A page in a fresh context, which must close without an error on its console.
+
+    Parameters
+    ----------
+    browser
+        The fixture `chromium`.
+    path : Path, optional
+        A file to open; an empty page by default.
+    size : (int, int)
+        Width and height of the window.
+    scripts : bool
+        Whether scripts run.
+    **context
+        Further options of Playwright's ``new_context``, such as ``color_scheme``.
+    """
+    width, height = size
+    inside = browser.new_context(
+        viewport={"width": width, "height": height}, java_script_enabled=scripts, **context
+    )
+    errors = []
+    try:
+        page = inside.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        if path is not None:
+            page.goto(Path(path).as_uri())
+        yield page
+        assert errors == [], errors
+    finally:
+        inside.close()
+
+
+@contextlib.contextmanager
+def scripts_of(browser, *names):
+    """An empty page with scripts of ``static/explorers``, to call their functions."""
+    with visit(browser) as page:
+        for name in names:
+            page.add_script_tag(path=str(STATIC / "explorers" / name))
+        yield page
+
+
+def answers(page, explorer, function, arguments):
+    """What a function of ``Rederive.explorers`` gives for each list of arguments."""
+    call = "([name, f, all]) => all.map((one) => window.Rederive.explorers[name][f](...one))"
+    return page.evaluate(call, [explorer, function, [list(one) for one in arguments]])
