@@ -1,6 +1,6 @@
 """A real browser for the tests: an installed Chromium, driven by Playwright.
 
-A test that needs it asks for the fixture `chromium`: ``from browser import chromium  # noqa: F401``.
+A module whose tests need it says ``chromium = browser.chromium`` and asks for that fixture.
 Where Playwright or a Chromium is missing the run prints one line that says so.
 """
 
@@ -31,9 +31,9 @@ def _missing():
     return None if find() else f"found no Chromium ({', '.join(NAMES)}, or the variable CHROMIUM)"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium(request):
-    """The browser, started once; `visit` opens pages in it."""
+    """The browser, started once a module; `visit` opens pages in it."""
     missing = _missing()
     if missing:
         line = f"tests in a real browser were left out: {missing}"

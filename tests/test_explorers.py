@@ -3,16 +3,19 @@
 import itertools
 import math
 
+import browser
 import numpy as np
 import pytest
-from browser import answers, chromium, scripts_of, visit  # noqa: F401
+from browser import answers, scripts_of, visit
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from rederive import free_probability, product_curve
-from rederive_book import explorer_picture, explorers
 from rederive_book import explorer_free_product as free_product
+from rederive_book import explorer_picture, explorers
 from rederive_book import explorer_pooling_weights as pooling_weights
+
+chromium = browser.chromium
 
 NAMES = ("free-product", "pooling-weights")
 LIMIT = 16.0  # milliseconds a move may take
@@ -181,7 +184,7 @@ def built(root, text=PAGE):
             str(root / "doctrees"),
             "html",
             confoverrides={
-                "extensions": ["myst_parser", "rederive_book.explorers"],
+                "extensions": ["myst_parser", "rederive_book.mathjax", "rederive_book.explorers"],
                 "myst_enable_extensions": ["dollarmath"],
                 "html_static_path": [str(explorers.SCRIPTS.parent)],
                 "html_theme": "basic",
@@ -296,12 +299,7 @@ def test_a_ratio_can_be_put_at_one(chromium, site):
         for control in ("delta", "gamma"):
             slider = root.locator(f'input[data-control="{control}"]')
             slider.fill("0")
-        assert root.evaluate(
-            "(root) => [root.explorer.state.delta, root.explorer.state.gamma]"
-        ) == [
-            1,
-            1,
-        ]
+            assert root.evaluate("(root, key) => root.explorer.state[key]", control) == 1
 
 
 @pytest.mark.parametrize("name", NAMES)

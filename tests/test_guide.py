@@ -1,4 +1,4 @@
-"""The guides, followed to the letter in a copy of the book: files, commands, and what is printed."""
+"""The guides, followed to the letter in a copy of the book: files, commands, what is printed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ ROOT = Path(__file__).resolve().parents[1]
 GUIDES = ("add-a-paper", "reproduce-a-figure", "cite-a-claim")
 ABOVE = "  - caption: What came out\n"
 COMMAND = "the page without the site"
-COPIED = ("_toc.yml", "references.bib", "task_book.py", "pyproject.toml", "requirements.lock")
+COPIED = (
+    *("references.bib", "task_book.py", "pyproject.toml"),
+    *("requirements.lock", "requirements-torch.txt"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,23 +51,33 @@ def block(guide: str, caption: str) -> str:
     return text
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory) -> Path:
-    """A copy of the book without results."""
-    root = tmp_path_factory.mktemp("guide") / "book"
-    root.mkdir()
-    for folder in ("chapters", "lib"):
-        shutil.copytree(
-            ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", ".ipynb*")
-        )
-    for name in (*COPIED, "requirements-torch.txt"):
+def copy_of_the_book(root: Path, *chapters: str) -> Path:
+    """The book without results, and of its chapters only these: a build then takes seconds."""
+    shutil.copytree(ROOT / "lib", root / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "chapters").mkdir()
+    for path in (ROOT / "chapters").glob("*.md"):
+        shutil.copy(path, root / "chapters")
+    for folder in chapters:
+        shutil.copytree(ROOT / "chapters" / folder, root / "chapters" / folder)
+    for name in COPIED:
         shutil.copy(ROOT / name, root)
+    lines, left_out = [], False
+    for line in (ROOT / "_toc.yml").read_text(encoding="utf-8").splitlines(keepends=True):
+        inside = re.search(r"file: chapters/([\w-]+)/", line)
+        if inside:
+            left_out = inside[1] not in chapters
+        elif line.strip() != "sections:":
+            left_out = False
+        if not left_out:
+            lines.append(line)
+    (root / "_toc.yml").write_text("".join(lines), encoding="utf-8")
     return root
 
 
 @pytest.fixture(scope="module")
-def with_paper(copy) -> Path:
-    """The copy after steps 1 to 4 of the guide: every block goes where its caption says."""
+def with_paper(tmp_path_factory) -> Path:
+    """A copy after steps 1 to 4 of the guide: every block goes where its caption says."""
+    copy = copy_of_the_book(tmp_path_factory.mktemp("paper") / "book")
     for one in blocks("add-a-paper"):
         path = copy / one.caption
         if one.caption == "_toc.yml":
@@ -100,13 +113,12 @@ def test_a_paper_added_by_the_guide_gets_its_verdict(with_paper):
     result = run(with_paper, block("add-a-paper", COMMAND))
     assert result.returncode == 0, result.stdout + result.stderr
     found = json.loads((with_paper / "_build" / "claims.json").read_text(encoding="utf-8"))
-    tried = [claim for claim in found["claims"] if claim["verdict"] is not None]
-    assert [(claim["id"], claim["verdict"]) for claim in tried] == [("toy.mean-variance", "holds")]
-    (check,) = tried[0]["checks"]
+    (claim,) = found["claims"]
+    assert (claim["id"], claim["verdict"]) == ("toy.mean-variance", "holds")
+    (check,) = claim["checks"]
     assert check["outcome"] == "pass"
     assert check["control"]["rejected"] is True
     assert check["control"]["distance"] > 1e6
-    assert len(found["claims"]) > 50
 
 
 def test_the_files_that_the_guide_adds_to_stay_whole(with_paper):
@@ -131,7 +143,8 @@ def test_a_build_that_must_fail_says_what_the_guide_says(with_paper):
     assert block("add-a-paper", "what the build says").strip() in result.stdout
 
 
-def test_the_figure_of_the_guide_comes_out_again(copy):
+def test_the_figure_of_the_guide_comes_out_again(tmp_path):
+    copy = copy_of_the_book(tmp_path / "book", "pooling")
     result = run(copy, block("reproduce-a-figure", COMMAND))
     assert result.returncode == 0, result.stdout + result.stderr
     script = copy / "again.py"

@@ -116,7 +116,7 @@ EXPLORER = Explorer(
     title="Explorer: pooling weights and what they keep of the signal",
     seen=(
         "Above: four weight vectors along the sequence, the best as bars, the mean dashed, causal "
-        "attention as dots on a line, the exponential ones dotted. Below: a bar for the gain of each."
+        "attention as dots on a line, the exponential ones dotted. Below: the gain of each."
     ),
     controls=(
         Choice(

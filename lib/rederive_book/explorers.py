@@ -82,7 +82,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Number:
-    """A row of the table of numbers: its key, its words (may hold HTML), and the class of a mark."""
+    """A row of the table: its key, its words (may hold HTML), and the classes of a mark."""
 
     key: str
     label: str

@@ -128,7 +128,7 @@
     for (const control of settings.controls) {
       state[control.name] = control.value;
     }
-    const api = { root, stage, state, set, numbers, colour, redraw: ask, numberText };
+    const api = { root, stage, state, set, numbers, colour, redraw: ask, draw: redraw, numberText };
     // A plot in the stage, in the place of the still; see plot.js.
     api.plot = () => book.plot(api);
     const still = [...stage.children];

@@ -98,11 +98,11 @@
       context.lineWidth = 1;
     }
 
-    function axes() {
+    function axes(count) {
       context.font = "12px sans-serif";
       context.textAlign = "center";
       context.fillStyle = colours.muted;
-      for (let k = 0; k < 3; k += 1) {
+      for (let k = 0; k < count; k += 1) {
         context.globalAlpha = depth(AXES, 3 * k) >= 0 ? 1 : 0.5;
         const [x, y] = [right(AXES, 3 * k), up(AXES, 3 * k)];
         const off = box.r + 12 / Math.max(0.3, Math.hypot(x, y));
@@ -127,7 +127,7 @@
       }
     }
     paint.line(EQUATOR, circle ? colours.muted : colours.faint, 1, 0.5);
-    paint.axes();
+    paint.axes(circle ? 2 : 3);
     context.lineWidth = 1.2;
     ways.forEach((way, i) => paint.line(way, colours[COLOURS[groups[i]]], 0.45, 0.15));
     paint.tokens(x, groups);

@@ -27,8 +27,7 @@
     const first = make(group, "path", { class: "rx-line rx-ink" });
     const second = make(group, "path", { class: "rx-line rx-theory" });
     const label = make(group, "text", { "text-anchor": "middle" });
-    const handle = make(group, "circle", {
-      class: "rx-dot rx-theory",
+    const handle = make(group, "g", {
       role: "slider",
       tabindex: 0,
       "aria-label": words,
@@ -36,6 +35,8 @@
       "aria-valuemax": 90,
       style: "cursor: grab; touch-action: none",
     });
+    const reach = make(handle, "circle", { r: 22, fill: "transparent" }); // room for a finger
+    const knob = make(handle, "circle", { r: 11, class: "rx-dot rx-theory" });
     let place = null;
 
     function follow(event) {
@@ -85,9 +86,10 @@
       arc.setAttribute("d", `M${x + r} ${y}A${r} ${r} 0 0 0 ${x} ${y - r}`);
       first.setAttribute("d", `M${x} ${y}h${r}`);
       second.setAttribute("d", `M${x} ${y}l${across} ${-up}`);
-      handle.setAttribute("cx", x + across);
-      handle.setAttribute("cy", y - up);
-      handle.setAttribute("r", 11);
+      for (const circle of [reach, knob]) {
+        circle.setAttribute("cx", x + across);
+        circle.setAttribute("cy", y - up);
+      }
       handle.setAttribute("aria-valuenow", state[name]);
       handle.setAttribute("aria-valuetext", `${state[name]} degrees`);
       label.setAttribute("x", x + r / 2);
@@ -135,7 +137,9 @@
 
   core.register("principal-angles", (api) => {
     const plot = api.plot();
-    const svg = make(api.stage, "svg", { role: "group", "aria-label": "principal angles" });
+    const svg = make(api.stage, "svg", {
+      class: "rx-live", role: "group", "aria-label": "principal angles",
+    });
     const dials = [1, 2, 3, 4].map((j) => makeDial(svg, api, j));
     const sliders = [3, 4].map((j) => api.root.querySelector(`[data-control="theta${j}"]`));
     return (state) => {
