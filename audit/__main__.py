@@ -1,0 +1,68 @@
+"""Run the slow trials and write down what came out: ``python -m audit``."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from audit import planting
+from rederive_book import claims
+
+RESULTS = Path(__file__).with_name("results")
+
+
+def main(arguments=None):
+    """Plant every fault, write ``results/faults.json``, and return 1 if one was not caught."""
+    parser = argparse.ArgumentParser(prog="python -m audit", description=__doc__)
+    parser.add_argument("--only", default="", help="only faults whose description contains this")
+    options = parser.parse_args(arguments)
+    ids = set(claims.load(planting.ROOT / "chapters"))
+    faults = [fault for fault in planting.load() if options.only in fault.what]
+    found = []
+    for fault in faults:
+        found.append(planting.try_fault(fault, ids))
+        print(("caught  " if found[-1]["caught"] else "MISSED  ") + line(found[-1]), flush=True)
+    if not options.only:
+        write({"date": today(), "commit": commit(), "faults": found})
+    missed = sum(not result["caught"] for result in found)
+    print(f"{len(found) - missed} of {len(found)} faults caught")
+    return int(missed > 0)
+
+
+def line(result):
+    """One line about one fault."""
+    return f"{result['what']} ({result['module']}): {', '.join(result['claims']) or 'no claim'}"
+
+
+def write(found):
+    """Write the results whole or not at all."""
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    draft = RESULTS / "faults.json.new"
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(RESULTS / "faults.json")
+
+
+def today():
+    """The date, as ISO 8601."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
+def commit():
+    """The commit of the checkout, with a mark if it was changed since."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+        cwd=planting.ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return described.stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
