@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pytask import Product, PythonNode, task
 
-from rederive_book import claims, execution, ledger, options, pages, site
+from rederive_book import claims, execution, ledger, models, options, pages, site
 
 ROOT = Path(__file__).resolve().parent
 BUILD = ROOT / "_build"
@@ -28,7 +28,11 @@ OPTIONS = options.read_environment(tuple(page.name for page in BOOK if page.exec
 def _reasons_not_to_run(page: pages.Page) -> str | None:
     if OPTIONS.page not in (None, page.name):
         return f"this build ran {OPTIONS.page} only"
-    return f"the optional package {page.missing[0]} is missing" if page.missing else None
+    if page.missing:
+        return f"the optional package {page.missing[0]} is missing"
+    # A page asked for by name runs, and fails with its own words: it must not be skipped silently.
+    asked_for = OPTIONS.page == page.name
+    return models.damage() if models.PACKAGE in page.requires and not asked_for else None
 
 
 NOT_RUN = {

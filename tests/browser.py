@@ -39,9 +39,11 @@ def chromium(request):
         line = f"tests in a real browser were left out: {missing}"
         if not _told:
             _told.append(line)
-            reporter = request.config.pluginmanager.get_plugin("terminalreporter")
-            reporter.ensure_newline()
-            reporter.write_line(line)
+            plugins = request.config.pluginmanager
+            with plugins.get_plugin("capturemanager").global_and_fixture_disabled():
+                reporter = plugins.get_plugin("terminalreporter")
+                reporter.ensure_newline()
+                reporter.write_line(line)
         pytest.skip(line)
     from playwright.sync_api import sync_playwright
 

@@ -244,8 +244,25 @@ def test_settings_of_another_model_are_refused(change, words):
 def test_bad_input_is_named():
     tensors, ids = small(), texts()
     without = {name: t for name, t in tensors.items() if "value.bias" not in name}
+    dense = "encoder.layer.0.intermediate.dense.weight"
+    no_dense = {name: t for name, t in tensors.items() if name != dense}
+    last = "encoder.layer.1.output.dense"
+    narrow = {f"{last}.weight": torch.zeros(23, WIDE).double()}
+    short = {f"{last}.bias": torch.zeros(23).double()}
     calls = {
         "value.bias": lambda: encoder.forward(without, CONFIG, ids),
+        "an entry 'encoder.layer.0.intermediate.dense.weight'": lambda: encoder.forward(
+            no_dense, CONFIG, ids
+        ),
+        r"1.output.dense.bias'\].*\(24,\).*\(23,\)": lambda: encoder.forward(
+            tensors | short, CONFIG, ids
+        ),
+        r"1.output.dense.weight'\].*24.*23": lambda: encoder.forward(
+            tensors | narrow | short, CONFIG, ids
+        ),
+        r"0.intermediate.dense.weight'\].*24.*25": lambda: encoder.forward(
+            tensors | {dense: torch.zeros(WIDE, 25).double()}, CONFIG, ids
+        ),
         "layer": lambda: encoder.heads(tensors, CONFIG, 2),
         "0 to 39": lambda: encoder.embed(tensors, CONFIG, ids + 20),
         "at most 16": lambda: encoder.embed(tensors, CONFIG, torch.zeros(1, 17).long()),

@@ -12,7 +12,7 @@ from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from rederive import free_probability, product_curve
 from rederive_book import explorer_free_product as free_product
-from rederive_book import explorer_picture, explorers
+from rederive_book import explorer_html, explorer_picture, explorers
 from rederive_book import explorer_pooling_weights as pooling_weights
 
 chromium = browser.chromium
@@ -27,15 +27,12 @@ PAGE = "# Explorers\n\n" + "\n\n".join(
 )
 
 
-def agree(found, expected, relative=1e-9, scale=1e-4):
-    """Numbers agree to nine digits; `scale` is the size below which they count as absolute."""
-    if expected is None or isinstance(expected, str):
+def agree(found, expected):
+    """Numbers agree to nine digits; zero, infinity, words and what is missing agree exactly."""
+    if expected is None or isinstance(expected, str) or math.isinf(expected):
         assert found == expected
-        return
-    if math.isinf(expected):
-        assert found == expected
-        return
-    assert abs(found - expected) <= relative * max(abs(expected), scale), (found, expected)
+    else:
+        assert abs(found - expected) <= 1e-9 * abs(expected), (found, expected)
 
 
 def free_product_states():
@@ -117,7 +114,7 @@ def test_the_density_is_that_of_the_library(chromium):
     for pair, curve in zip(pairs, found, strict=True):
         x, density = free_probability.FreeMPProduct(*pair).curve(33)
         for here, there in zip([*curve["x"], *curve["density"]], [*x, *density], strict=True):
-            agree(here, there, scale=1e-12)
+            agree(here, there)
 
 
 def test_the_critical_points_are_those_of_the_library(chromium):
@@ -253,7 +250,11 @@ def test_waking_up_moves_nothing_and_changes_no_number(chromium, site, name, wid
         assert root.evaluate("(root) => root.getBoundingClientRect().height") == before
         assert root.locator(".rx-stage > svg").count() == 1
         assert table(root) == expected_table(name, explorers.find(name).state)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        overhang = """(root) => [...root.querySelectorAll(":scope, :scope *:not(svg *)")].filter(
+            (e) => e.getBoundingClientRect().right
+              > root.closest("figure").parentElement.getBoundingClientRect().right + 0.5
+          ).map((e) => e.outerHTML)"""
+        assert root.evaluate(overhang) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -309,18 +310,19 @@ def test_a_move_answers_within_a_frame(chromium, site, name):
     moves = [
         {slider.name: slider.low + share * (slider.high - slider.low)}
         for slider in sliders
-        for share in np.linspace(0, 1, 20).tolist()
+        for share in np.linspace(0, 1, 12).tolist()
     ]
     whole = {s.name for s in sliders if s.step == 1 and s.scale == "linear"}
     moves = [{k: float(round(v)) if k in whole else v for k, v in m.items()} for m in moves]
     with visit(chromium, site) as page:
         root = reach(page, name)
         times = root.evaluate(
-            "(root, moves) => moves.map((move) => { const start = performance.now();"
-            " root.explorer.set(move); root.explorer.draw();"
-            " document.body.getBoundingClientRect(); return performance.now() - start; })",
-            moves,
+            "(root, rounds) => rounds.map((moves) => moves.map((move) => {"
+            " const start = performance.now(); root.explorer.set(move); root.explorer.draw();"
+            " document.body.getBoundingClientRect(); return performance.now() - start; }))",
+            [moves] * 9,
         )
+    times = np.min(times, axis=0)  # of the same move: what else the machine does is left out
     print(f"{name}: {np.median(times):.2f} ms median, {max(times):.2f} ms at most")
     assert np.quantile(times, 0.9) < LIMIT
 
@@ -361,6 +363,7 @@ def test_the_page_holds_a_numbered_figure_with_its_caption(site):
     ("text", "word"),
     [
         ("```{explorer} nothing-of-that-name\n\nC.\n```", "there is no explorer"),
+        ("```{explorer} picture\n\nC.\n```", "there is no explorer"),
         ("```{explorer} ../core\n\nC.\n```", "there is no explorer"),
         ("```{explorer} free-product\n```", "no caption"),
         ("```{explorer} free-product\n\n- a list\n```", "starts with a paragraph"),
@@ -383,10 +386,9 @@ def test_the_settings_are_within_their_ends(name):
             value = {**explorer.state, **state}[control.name]
             if isinstance(control, explorers.Slider):
                 assert control.low <= value <= control.high
-                offset = (
-                    explorers.position(control, value) - explorers.position(control, control.low)
-                ) / control.step
-                assert control.scale == "log" or abs(offset - round(offset)) < 1e-6
+                places = [explorer_html.position(control, v) for v in (control.low, value)]
+                steps = (places[1] - places[0]) / control.step
+                assert control.scale == "log" or abs(steps - round(steps)) < 1e-6
             else:
                 assert value in dict(control.options)
     assert {row.key for row in explorer.numbers} <= set(explorer.evaluate(explorer.state))

@@ -16,6 +16,7 @@ ORDER = (
     "validation",
     "attention",
     "sphere",
+    "clusters",
     "replicates",
     "smoothing",
     "diversity",

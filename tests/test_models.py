@@ -2,6 +2,8 @@
 
 import hashlib
 import importlib.util
+import re
+import sys
 
 import numpy as np
 import pytest
@@ -39,12 +41,20 @@ def test_a_changed_byte_is_noticed(tmp_path):
         (tmp_path / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         with pytest.raises(ValueError, match=rf"{name}: damaged.*{wanted}.*reinstall"):
             models.load_minilm(tmp_path)
+        assert re.search(rf"{name} .*not the expected one.*reinstall", damage_of(tmp_path))
         (tmp_path / name).write_bytes(content)
+    assert damage_of(tmp_path) is None and models.damage() is None
+
+
+def damage_of(folder):
+    models.damage.cache_clear()
+    return models.damage(folder)
 
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"model\.safetensors: cannot be read.*reinstall"):
         models.load_minilm(tmp_path)
+    assert damage_of(tmp_path).startswith("the file model.safetensors of the trained model cannot")
 
 
 def test_verified_returns_the_bytes(tmp_path):
@@ -56,6 +66,13 @@ def test_verified_returns_the_bytes(tmp_path):
 def test_a_missing_package_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match=r"not installed.*\[models\]"):
+        models.load_minilm()
+
+
+@pytest.mark.parametrize("package", ["safetensors.torch", "tokenizers"])
+def test_a_missing_reader_says_what_to_install(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError, match=rf"{package}.*not installed.*\[models\]"):
         models.load_minilm()
 
 
@@ -86,6 +103,19 @@ def test_texts_are_cut_to_one_length(model):
     assert numbers[0, 1:-1].tolist() == [vocabulary[letter] for letter in "abc"]
     plain, _ = models.token_numbers(model.tokenizer, ["a b c d"], 4, special=False)
     assert plain[0].tolist() == [vocabulary[letter] for letter in "abcd"]
+
+
+@pytest.mark.parametrize("topic", models.TOPICS)
+def test_the_first_pieces_are_those_of_the_whole_text(model, topic):
+    for text in (*models.docstrings(topic).values(), "a" * 500 + " b c d", "e  \n\t f g "):
+        whole = model.tokenizer.encode(text, add_special_tokens=False).ids
+        for length in (3, 32):
+            cut = [whole[:length]] if len(whole) >= length else []
+            filler = "a b c d " * 8  # so that there is one text at least
+            found, kept = models.token_numbers(
+                model.tokenizer, [text, filler], length, special=False
+            )
+            assert found[:-1].tolist() == cut and kept[-1] == 1
 
 
 @pytest.mark.parametrize(

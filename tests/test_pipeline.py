@@ -16,6 +16,7 @@ import nbformat
 import pytest
 from throw_away import ROOT, ThrowAwayBook
 
+from rederive_book import models
 from rederive_book.kernels import PageKernelManager
 
 
@@ -65,6 +66,31 @@ CLAIM = """- id: demo.law
   reading: nothing is tried
 """
 THEOREM = "\n:::{prf:theorem} A law\n:label: demo-law\n\nText.\n:::\n"
+
+
+def test_damaged_weights_leave_claims_untried_and_the_build_refuses_unless_told(book):
+    package = book.root / "lib" / models.PACKAGE
+    (package / "model").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    for name in models.SHA256:
+        (package / "model" / name).write_bytes(b"damaged")
+    stated = book.root / "chapters" / "demo" / "claims.yml"
+    stated.write_text(CLAIM)
+    page = book.root / "chapters" / "demo" / "first.md"
+    needs = f"rederive: {{requires: [{models.PACKAGE}]}}\nkernelspec:"
+    page.write_text(page.read_text().replace("kernelspec:", needs, 1) + THEOREM)
+    result = book.build()
+    assert result.returncode == 1
+    line = "claim demo.law on page demo/first: untried (the file model.safetensors of the trained"
+    assert line in " ".join(result.stdout.split())
+
+    result = book.build("--untried", "demo/first")
+    assert result.returncode == 0, result.stdout + result.stderr
+    (claim,) = json.loads((book.root / "_build" / "claims.json").read_text())["claims"]
+    assert claim["verdict"] is None and "reinstall" in claim["untried"]
+    assert not book.notebook("first").exists() and book.notebook("second").exists()
+    # Asked for by name, the page runs and speaks for itself.
+    assert book.ran(book.build("--page", "demo/first")) == {"first"}
 
 
 def test_what_is_gone_counts_as_changed(book):

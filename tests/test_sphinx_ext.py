@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from rederive_book import claims, ledger, site_status
+from rederive_book import claims, ledger, site_links, site_statements, site_status
 
 CLAIMS = [
     {
@@ -72,6 +72,13 @@ RUN = {
     "lock": "ab" * 32,
     "seconds": 75.0,
 }
+
+
+#: A picture of one point.
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
+    "AABJRU5ErkJggg=="
+)
 
 
 class Project:
@@ -391,6 +398,207 @@ def test_the_status_shows_pages_and_slowest_cells(project):
     assert cells.find("3.5 s Theorems slow(") < cells.find("0.2 s Theorems quick()")
 
 
+# ---------------------------------------------------------------------------- to the code
+
+
+def tried(project, name="demo.base"):
+    """A page as an executed notebook whose cells try a claim, draw a figure and use the library."""
+    text = (project.source / "chapters/demo/one.md").read_text(encoding="utf-8")
+    (project.source / "chapters/demo/one.md").unlink()
+    picture = {
+        "output_type": "display_data",
+        "data": {"image/png": PIXEL, "text/plain": "figure"},
+        "metadata": {"rederive_figure": {"name": "demo", "csv": "x\n1\n"}},
+    }
+    line = {
+        "output_type": "display_data",
+        "data": {"text/html": '<div class="rederive-check" id="check-demo">It holds.</div>'},
+        "metadata": {"rederive_check": {"anchor": "check-demo"}},
+    }
+    cells = [
+        ("\nfrom rederive import sphere\nfrom rederive_book import checks", ["hide-input"], []),
+        ("points = sphere.uniform(3)", [], []),
+        (f'checks.bound("{name}", "a name", values=points)', [], [line]),
+        ("figures.show(points)", ["hide-input"], [picture]),
+    ]
+    made = [{"cell_type": "markdown", "id": "text", "metadata": {}, "source": text}]
+    for number, (source, tags, outputs) in enumerate(cells):
+        made.append(
+            {
+                "cell_type": "code",
+                "execution_count": 1,
+                "id": f"cell{number}",
+                "metadata": {"tags": tags},
+                "outputs": outputs,
+                "source": source,
+            }
+        )
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = {
+        "cells": made,
+        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return project.write("chapters/demo/one.ipynb", json.dumps(notebook))
+
+
+def build_tried(project, *more):
+    """Build the project with notebooks and the reference."""
+    return project.build(
+        extensions=["myst_nb", "sphinx_proof", "rederive_book.sphinx_ext", *more],
+        source_suffix={".md": "myst-nb", ".ipynb": "myst-nb"},
+        nb_execution_mode="off",
+    )
+
+
+def test_a_claim_leads_to_its_checks_and_names_the_library_behind_them(project):
+    tried(project)
+    project.settle()
+    html = build_tried(project)["results"]
+    row = rows(html)[0]
+    assert (
+        re.findall(r'href="([^"]*#check-demo)"', row) == ["chapters/demo/one.html#check-demo"] * 2
+    )
+    folded = row.partition('<details class="rederive-library">')[2].partition("</details>")[0]
+    assert text_of(folded) == "1 function of the library sphere.uniform"
+    assert "href" not in folded  # this project has no reference of the library
+    assert "rederive-library" not in rows(html)[1]
+
+
+def test_without_the_lines_of_the_checks_their_number_stands_alone(project):
+    project.settle()
+    row = rows(project.build()["results"])[0]
+    assert "check-demo" not in row and "rederive-library" not in row
+
+
+def test_the_library_is_linked_with_its_reference_and_each_entry_names_its_pages(project):
+    tried(project)
+    project.settle()
+    reference = "# Library\n\n```{eval-rst}\n.. automodule:: rederive.sphere\n   :members:\n```\n"
+    project.write("api.md", reference)
+    project.write("index.md", PAGES["index"].replace("results", "results\napi"))
+    html = build_tried(project, "sphinx.ext.autodoc", "numpydoc", "rederive_book.docstrings")
+    assert 'href="api.html#rederive.sphere.uniform"' in rows(html["results"])[0]
+    entry = html["api"].partition('id="rederive.sphere.uniform"')[2].partition("</dd></dl>")[0]
+    assert "Used on: Theorems" in text_of(entry)
+    assert 'href="chapters/demo/one.html"' in entry
+    assert len(re.findall("Used on", html["api"])) == 1
+
+
+def test_a_figure_leads_to_the_code_that_drew_it_inside_its_fold(project):
+    tried(project)
+    project.settle()
+    html = build_tried(project)["chapters/demo/one"]
+    behind = re.search(r'<div class="rederive-download">.*?</div>', html, re.DOTALL)[0]
+    assert text_of(behind) == "data (CSV) · code"
+    assert '<a class="rederive-to-code" href="#code-demo">' in behind
+    fold = re.search(
+        r'<details class="[^"]*hide[^>]*>(?:(?!</details>).)*id="code-demo"', html, re.DOTALL
+    )
+    assert fold and "show" in html[fold.start() :].partition("</details>")[0]
+
+
+def test_code_is_linked_with_the_reference(project):
+    tried(project)
+    project.settle()
+    reference = "# Library\n\n```{eval-rst}\n.. automodule:: rederive.sphere\n   :members:\n```\n"
+    project.write("api.md", reference)
+    project.write("index.md", PAGES["index"].replace("results", "results\napi"))
+    html = build_tried(project, "sphinx.ext.autodoc", "numpydoc", "rederive_book.docstrings")
+    links = re.findall(
+        r'<a class="rederive-to-library" href="([^"]*)" title="([^"]*)">(.*?)</a>',
+        html["chapters/demo/one"],
+    )
+    assert [(address, title, text_of(text)) for address, title, text in links] == [
+        ("../../api.html#module-rederive.sphere", "rederive.sphere", "sphere"),
+        ("../../api.html#rederive.sphere.uniform", "rederive.sphere.uniform", "sphere.uniform"),
+    ]
+
+
+def test_a_name_is_linked_whole_and_only_where_it_is_meant():
+    def spans(*parts):
+        return '<span class="o">.</span>'.join(f'<span class="n">{part}</span>' for part in parts)
+
+    equals = '<span class="o">=</span>'
+    code = " ".join(
+        [spans("flows", "energy"), spans("x", "flows"), spans("flows") + equals, spans("flowsy")]
+    )
+    block = f'<div class="highlight-ipython3 notranslate"><pre>{code}</pre></div>'
+    names = {"flows": "api.html#a", "flows.energy": "api.html#b"}
+    made = site_links.linked(block + spans("flows"), names, names)
+    assert re.findall(r'href="([^"]*)"', made) == ["api.html#b"]
+    assert re.sub(r"</?a\b[^>]*>", "", made) == block + spans("flows")
+    assert site_links.linked(block, {}, {}) == block
+
+
+def test_what_has_no_entry_leads_to_what_is_around_it():
+    known = {"rederive.flows", "rederive.flows.Flow"}
+    assert site_links.documented("rederive.flows.Flow.step.more", known) == "rederive.flows.Flow"
+    assert site_links.documented("rederive.flows.other", known) == "rederive.flows"
+    assert site_links.documented("rederive.hidden.other", known) is None
+
+
+def test_a_card_leads_to_the_row_of_its_claim(project):
+    html = project.build()
+    assert 'href="../../results.html#claim-demo-base"' in html["chapters/demo/one"]
+    assert html["results"].count('id="claim-demo-base"') == 1
+
+
+def test_a_card_does_not_point_to_a_dashboard_that_is_nowhere(project):
+    project.write("results.md", "# Results\n\n```{claims-table} demo\n```\n")
+    assert "in the ledger" not in project.build()["chapters/demo/one"]
+
+
+# ---------------------------------------------------------------------------- statements
+
+
+def carried(html):
+    """The statements that a page carries, by label."""
+    inside = html.partition('<template id="rederive-statements">')[2].partition("</template>")[0]
+    return dict(re.findall(r'<div data-for="([^"]*)">(.*?)</div>(?=<div data-for|$)', inside, re.S))
+
+
+def test_a_page_carries_the_statements_it_refers_to(project):
+    theorem = (
+        "# Theorems\n\n```{prf:theorem} A title with $z$\n:label: demo-base\n\n"
+        "Let $x$ be as in {prf:ref}`demo-false`, [there](https://example.org).\n\n"
+        "$$\nx < 1\n$$ (bound)\n```\n\n"
+        "```{prf:lemma} Another\n:label: demo-false\n\nMore.\n```\n"
+    )
+    project.write("chapters/demo/one.md", theorem)
+    project.write("results.md", "# Results\n\nSee {prf:ref}`demo-base`, {prf:ref}`demo-base`.\n")
+    html = project.build()
+    statements = carried(html["results"])
+    assert list(statements) == ["demo-base"]
+    (text,) = statements.values()
+    assert re.match(r"Theorem 1\.\d \(A title with \\\(z\\\)\) Let", text_of(text))
+    assert re.search(r"as in Lemma 1\.\d, there\. \\\[ ?x < 1", text_of(text).replace("&lt;", "<"))
+    assert not re.search(r"<a\b|\sid=|eqno|¶", text)
+
+
+def test_a_page_does_not_carry_its_own_statements(project):
+    assert "rederive-statements" not in project.build()["chapters/demo/one"]
+
+
+def test_a_page_without_formulas_loads_mathjax_for_those_it_carries(project):
+    mathjax = ["myst_parser", "sphinx_proof", "sphinx.ext.mathjax", "rederive_book.sphinx_ext"]
+    formula = "```{prf:theorem} T\n:label: demo-base\n\n$x^2$\n```\n"
+    project.write("chapters/demo/one.md", f"# Theorems\n\n{formula}")
+    project.write("results.md", "# Results\n\nSee {prf:ref}`demo-base`.\n")
+    project.write("plain.md", "# Plain\n")
+    project.write("index.md", PAGES["index"].replace("results", "results\nplain"))
+    html = project.build(extensions=mathjax, mathjax_path="mathjax.js")
+    assert "mathjax.js" in html["results"] and "mathjax.js" not in html["plain"]
+
+
+def test_what_is_carried_may_stand_twice_on_a_page():
+    text = (
+        '<p id="a" class="b">x<a class="headerlink" href="#a" title="t">¶</a> <a href="y">z</a></p>'
+    )
+    assert site_statements.bare(text) == '<p class="b">x <span>z</span></p>'
+
+
 # ---------------------------------------------------------------------------- the build
 
 
@@ -428,6 +636,6 @@ def test_the_chapters_can_lie_elsewhere(project):
 
 def test_the_static_files_ask_nothing_of_other_hosts():
     static = Path(site_status.__file__).parent / "static"
-    for path in static.iterdir():
+    for path in filter(Path.is_file, static.iterdir()):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"https?:|url\(|@import|fetch\(|import\(", text)

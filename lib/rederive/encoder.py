@@ -240,7 +240,7 @@ def layer_pass(tensors, config, layer, tokens, *, mask=None):
     name = f"encoder.layer.{layer}."
     middle = _normalise(tensors, name + "attention.output.", tokens + steps, config)
     wide = functional.gelu(_linear(tensors, name + "intermediate.dense", middle))
-    after = _linear(tensors, name + "output.dense", wide)
+    after = _linear(tensors, name + "output.dense", wide, config.dim)
     return _normalise(tensors, name + "output.", middle + after, config), maps, values, steps
 
 
@@ -309,8 +309,8 @@ def shuffled(tensors, rng):
     found = {}
     for name, tensor in tensors.items():
         if name.startswith("encoder.") and tensor.ndim == 2:
-            order = torch.from_numpy(rng.permutation(tensor.numel())).to(tensor.device)
-            tensor = tensor.flatten()[order].view(tensor.shape)
+            entries = rng.permutation(tensor.detach().cpu().numpy().ravel())
+            tensor = torch.from_numpy(entries).view(tensor.shape).to(tensor.device)
         found[name] = tensor
     return found
 
@@ -321,8 +321,9 @@ def _get(tensors, name, shape):
     return validation.tensor(tensors[name], f"tensors[{name!r}]", shape=shape, finite=False)
 
 
-def _linear(tensors, name, tokens):
-    return functional.linear(tokens, tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+def _linear(tensors, name, tokens, wide="M"):
+    weight = _get(tensors, f"{name}.weight", (wide, tokens.shape[-1]))
+    return functional.linear(tokens, weight, _get(tensors, f"{name}.bias", (len(weight),)))
 
 
 def _normalise(tensors, name, tokens, config):

@@ -11,12 +11,12 @@ import functools
 import math
 import os
 import pickle
-from concurrent.futures import BrokenExecutor, as_completed
+from concurrent.futures import BrokenExecutor, CancelledError, as_completed
 from typing import NamedTuple
 
 import numpy as np
 
-from rederive import validation
+from rederive import clusters, validation
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -91,13 +91,15 @@ def replicate(
         Seed of the run, 0 ≤ seed < 2³².
     stream : int, optional
         Number of the experiment; a page gives each of its experiments another one.
-    executor : {"serial", "processes"} or concurrent.futures.Executor, optional
+    executor : {"serial", "processes"}, concurrent.futures.Executor, Dask client or str, optional
         Where to compute. "processes" starts worker processes with one BLAS thread each and accepts
         functions defined in a notebook. With an executor of your own (threads, a cluster's) the
-        function must be one that this executor can send, and it stays open afterwards.
+        function must be one that this executor can send, and it stays open afterwards. A
+        `dask.distributed.Client`, or the address of its scheduler such as
+        ``"tcp://10.0.0.7:8786"``, computes on a cluster.
     workers : int, optional
-        Number of worker processes; by default the number of cores. For an executor of your own it
-        sets the number of batches only.
+        Number of worker processes; by default the number of cores, or what a Dask cluster has.
+        For an executor of your own it sets the number of batches only.
     progress : bool, optional
         Show a progress bar, if the standard error is a terminal.
     label : str, optional
@@ -112,7 +114,9 @@ def replicate(
     ------
     ValueError
         If an argument is out of its range, a result is no array of numbers, shapes differ between
-        replicates, or the function cannot be sent to another process.
+        replicates, the function cannot be sent to another process, or no scheduler is reached.
+    RuntimeError
+        If a worker process dies, or a cluster is lost, has no worker or other packages.
     ReplicateError
         If the function raises; the message and the attribute `index` name the replicate.
 
@@ -128,8 +132,6 @@ def replicate(
     if workers is not None:
         workers = validation.integer(workers, "workers", minimum=1)
     validation.one_of(progress, "progress", (False, True))
-    if not hasattr(executor, "submit"):
-        validation.one_of(executor, "executor", ("serial", "processes"))
     task = functools.partial(_batch, function, seed, stream)
     with _bar(count, progress, label) as bar:
         if executor == "serial":
@@ -142,7 +144,8 @@ def replicate(
             with _processes(workers, function) as pool:
                 results = _spread(pool, task, count, workers, bar)
         else:
-            results = _spread(executor, task, count, workers or _cores(), bar)
+            with clusters.connected(executor) as (pool, size):
+                results = _spread(pool, task, count, workers or size or _cores(), bar)
     return _stack(results)
 
 
@@ -221,11 +224,11 @@ def _spread(pool, task, count, workers, bar):
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         # What the function itself raises comes as a ReplicateError, so this is the sending.
         validation.fail("function", "one that the executor can send", str(error))
-    except BrokenExecutor as error:
+    except (BrokenExecutor, CancelledError) as error:
         missing = sorted(set(futures.values()) - set(found))
         raise RuntimeError(
-            f"a worker process died, perhaps for want of memory; the batches of {size} replicates "
-            f"that begin at {missing} are not done"
+            "a worker process died, perhaps for want of memory, or the cluster's scheduler was lost; "
+            f"the batches of {size} replicates that begin at {missing} are not done"
         ) from error
     finally:
         for future in futures:

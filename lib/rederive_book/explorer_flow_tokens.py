@@ -15,8 +15,8 @@ import torch
 from rederive import flows, integrators
 from rederive_book import token_starts
 from rederive_book.animations import sphere_view
+from rederive_book.explorer_model import Choice, Explorer, Number, Slider, State
 from rederive_book.explorer_picture import Picture
-from rederive_book.explorers import Choice, Explorer, Number, Slider, State
 
 __all__ = ["EXPLORER", "evaluate", "still"]
 
@@ -62,7 +62,7 @@ def evaluate(state: State) -> Mapping[str, float]:
 
 
 def still(state: State) -> str:
-    """The tokens at the start and at the end of a short run, and its energy; no noise, descending."""
+    """Start and end of a short run, descending and without noise, and its energy."""
     tokens = token_starts.tokens(state)
     run = integrators.integrate(tokens, token_starts.law(state), LENGTH, STEP, flow=state["flow"])
     energy, times = run.energy.numpy(), run.times.numpy()
@@ -92,28 +92,34 @@ def still(state: State) -> str:
                 f'<circle class="{marks} rx-{COLOURS[group]}" cx="{x + radius * a:.1f}" '
                 f'cy="{y - radius * b:.1f}" r="{size}" opacity="{1 if depth >= 0 else 0.35}"/>'
             )
+    parts.append(
+        f'<text class="rx-small" x="8" y="16">rings: at the start</text>'
+        f'<text class="rx-small" x="8" y="32">dots: at time {LENGTH:g}</text>'
+    )
     return picture.svg().removesuffix("</svg>") + "".join(parts) + "</svg>"
 
 
 COLOURS = ("theory", "measured", "second", "third", "fourth", "fifth")
 _FAMILIES = (
-    ("rising", "two: the energy rises"),
-    ("cycle", "two: a limit cycle"),
-    ("clouds", "three: circling clouds"),
-    ("identity", "the identity"),
-    ("gaussian", "Gaussian, frozen"),
-    ("relaxing", "Gaussian, relaxing to the identity"),
-    ("noise", "Ornstein–Uhlenbeck"),
+    ("rising", "pair: rising energy"),
+    ("cycle", "pair: limit cycle"),
+    ("clouds", "three: circling"),
+    ("identity", "identity"),
+    ("gaussian", "Gaussian"),
+    ("relaxing", "relaxing"),
+    ("noise", "noisy"),
     ("oscillating", "oscillating"),
 )
 _STARTS = (
-    ("fan", "a narrow fan"),
+    ("fan", "fan"),
     ("pair", "two points"),
     ("clouds", "two clouds"),
-    ("clusters", "clusters at the axes"),
-    ("random", "at random"),
-    ("even", "spread evenly"),
+    ("clusters", "at the axes"),
+    ("random", "random"),
+    ("even", "even"),
 )
+_FLOWS = tuple((name, name) for name in flows.FLOWS)
+_SIGNS = tuple((name, name) for name in ("descending", "ascending"))
 _COMMON = {
     "flow": "attention",
     "direction": "descending",
@@ -138,23 +144,8 @@ EXPLORER = Explorer(
         Choice("surface", "tokens on", (("circle", "circle"), ("sphere", "sphere")), "circle"),
         Choice("family", "heads", _FAMILIES, "rising"),
         Choice("start", "start", _STARTS, "fan"),
-        Choice(
-            "flow",
-            "flow",
-            (
-                ("attention", "attention"),
-                ("gradient", "gradient flow"),
-                ("plain", "without softmax"),
-                ("joint", "one softmax"),
-            ),
-            "attention",
-        ),
-        Choice(
-            "direction",
-            "sign",
-            (("descending", "descending"), ("ascending", "ascending")),
-            "descending",
-        ),
+        Choice("flow", "flow", _FLOWS, "attention"),
+        Choice("direction", "sign", _SIGNS, "descending"),
         Slider("count", "heads <i>H</i>", 1, 16, 1, 2),
         Slider("n", "tokens <i>n</i>", 2, 60, 1, 40),
         Slider("spread", "phases apart", 0, 1, 0.05, 1),
@@ -168,7 +159,7 @@ EXPLORER = Explorer(
         Number("energy", "energy <i>E</i>", "rx-line rx-theory"),
         Number("change", "<i>E</i> less its value at the start"),
         Number("dissipation", "rate −⟨<i>g</i>, <i>v</i>⟩ at which moving tokens lower <i>E</i>"),
-        Number("claimed", "weighted squared speed (𝒢² for attention)"),
+        Number("claimed", "weighted squared speed, <i>G</i>² for attention"),
         Number("fastest", "speed of the fastest token"),
     ),
     evaluate=evaluate,
@@ -191,10 +182,14 @@ EXPLORER = Explorer(
         ("oscillating, equispaced", _preset("sphere", "clusters", 42, "oscillating", 3)),
         (
             "a travelling cluster",
-            _preset("sphere", "random", 24, "oscillating", 1, direction="ascending", speed=2),
+            _preset("sphere", "random", 24, "oscillating", 1, direction="ascending", seed=10),
         ),
     ),
     shape=(10, 9),
+    legend=(
+        ("rx-line rx-theory", "energy"),
+        ("rx-dash rx-rejected", "its value at the start"),
+    ),
     extra=(
         '<div class="rx-presets rx-flow-buttons">'
         '<button type="button" data-do="play" disabled>Play</button>'

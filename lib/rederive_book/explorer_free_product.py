@@ -117,7 +117,8 @@ def _bulk(picture: Picture, state: State, values: dict) -> None:
             picture.diamond(place, y, f"rx-diamond {colour}")
         else:
             picture.dot(place, y, f"rx-dot {colour}")
-        late = place > 0.6 * end
+        # As stated lies to the left of the signal: so do its words, where there is room.
+        late = place > (0.3 if key == "location_stated" else 0.6) * end
         anchor, shift = ("end", -9) if late else ("start", 9)
         picture.text(place, y, words, f"rx-word {colour}", anchor, shift, 4)
 
@@ -134,7 +135,7 @@ EXPLORER = Explorer(
         Slider("delta", "<i>δ</i> = <i>d</i>/<i>V</i>", 0.01, 10.0, 0.01, 0.5, "log"),
         Slider("gamma", "<i>γ</i> = <i>d</i>/<i>N</i>", 0.01, 10.0, 0.01, 0.25, "log"),
         Slider("theta", "signal <i>θ</i>", 0.0, MOST_THETA, 0.05, 1.3),
-        Slider("q", "gain <i>q</i> = <i>α</i>/<i>κ</i>", 0.05, 64.0, 0.05, 1.75, most="T"),
+        Slider("q", "gain <i>q</i>", 0.05, 64.0, 0.05, 1.75, most="T"),
         Slider("T", "tokens <i>T</i>", 1.0, 64.0, 1.0, 16.0),
     ),
     presets=(
@@ -159,7 +160,7 @@ EXPLORER = Explorer(
         Number("strength", "Strength of the signal", "rx-dot rx-measured"),
         Number("strength_stated", "… as stated", "rx-ring rx-rejected"),
         Number("strength_mean", "Strength of the vocabulary mean", "rx-diamond rx-third"),
-        Number("threshold", "The signal shows from <i>θ</i> =", "rx-dot rx-measured"),
+        Number("threshold", "The signal shows from <i>θ</i>&nbsp;=", "rx-dot rx-measured"),
         Number("threshold_stated", "… as stated", "rx-ring rx-rejected"),
         Number("location", "Outlier of the signal", "rx-dot rx-measured"),
         Number("location_stated", "… as stated", "rx-ring rx-rejected"),
@@ -173,5 +174,5 @@ EXPLORER = Explorer(
     still=still,
     scripts=("plot.js", "free-product.math.js", "free-product.js"),
     shape=(10, 9),
-    narrow=(1, 1),
+    narrow=(5, 6),
 )

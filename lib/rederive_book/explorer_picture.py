@@ -71,13 +71,13 @@ class Picture:
         self._box = (
             left,
             self.width - right,
-            top * self.height + 16,
+            top * self.height + 22,
             bottom * self.height - (36 if x_ticks else 20),
         )
         self._x, self._y = x, y
         a, b, c, d = self._box
         self._parts.append(f'<path class="rx-axis" d="M{a:g} {c:g}V{d:g}H{b:g}"/>')
-        for value in ticks(*x, max(3, (b - a) / 80)) if x_ticks else ():
+        for value in ticks(*x, max(4, (b - a) / 70)) if x_ticks else ():
             self._parts.append(f'<path class="rx-axis" d="M{self._px(value):.2f} {d:g}v4"/>')
             self._text(self._px(value), d + 15, f"{value:.6g}", "rx-small", "middle")
         for value in ticks(*y, max(2, (d - c) / 45)) if y_ticks else ():
@@ -86,7 +86,7 @@ class Picture:
         if x_label:
             self._text(b, d + (31 if x_ticks else 15), x_label, "rx-small", "end")
         if y_label:
-            self._text(a - 38, c - 5, y_label, "rx-small", "start")
+            self._text(a - 38, c - 10, y_label, "rx-small", "start")
         return self
 
     def line(self, xs: Sequence[float], ys: Sequence[float], marks: str) -> Picture:

@@ -164,5 +164,5 @@ EXPLORER = Explorer(
     still=still,
     scripts=("plot.js", "pooling-weights.math.js", "pooling-weights.js"),
     shape=(10, 9),
-    narrow=(1, 1),
+    narrow=(5, 6),
 )

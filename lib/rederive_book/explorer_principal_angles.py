@@ -13,8 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from rederive import covariances, diversity, fusion_frames
+from rederive_book.explorer_model import Explorer, Number, Slider, State
 from rederive_book.explorer_picture import Picture
-from rederive_book.explorers import Explorer, Number, Slider, State
 
 __all__ = ["EXPLORER", "angles", "cosines", "evaluate", "still"]
 

@@ -6,10 +6,12 @@ sums written down here, so that a page is about these weights or about none. Tex
 SciPy, in the version of the lock.
 """
 
+import functools
 import hashlib
 import importlib.util
 import inspect
 import json
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,6 +103,35 @@ def verified(path, sha256):
     return content
 
 
+@functools.cache
+def damage(folder=None):
+    """Say what is wrong with the files of the model, without reading what they mean.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Folder of the files; that of the installed package by default. The answer is kept.
+
+    Returns
+    -------
+    str or None
+        The first file that is missing or not the expected one; None if all are as they should be.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If the package is not installed.
+    """
+    folder = model_folder() if folder is None else Path(folder)
+    for name, sha256 in SHA256.items():
+        try:
+            verified(folder / name, sha256)
+        except ValueError as error:
+            how = "cannot be read" if "cannot be read" in str(error) else "is not the expected one"
+            return f"the file {name} of the trained model {how}: reinstall {PACKAGE} as locked"
+    return None
+
+
 def load_minilm(folder=None):
     """Load the trained encoder, after comparing its files with their SHA-256 sums.
 
@@ -123,8 +154,15 @@ def load_minilm(folder=None):
     """
     folder = model_folder() if folder is None else Path(folder)
     content = {name: verified(folder / name, sha256) for name, sha256 in SHA256.items()}
-    from safetensors.torch import load
-    from tokenizers import Tokenizer
+    try:
+        from safetensors.torch import load
+        from tokenizers import Tokenizer
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"the trained model is read with the package {error.name}, which is not installed: "
+            "install this book's extra [models]",
+            name=error.name,
+        ) from None
 
     tokenizer = Tokenizer.from_str(content["tokenizer.json"].decode("utf-8"))
     tokenizer.no_truncation()
@@ -198,13 +236,27 @@ def token_numbers(tokenizer, texts, length, *, special=True):
     words = length - 2 if special else length
     rows, kept = [], []
     for index, text in enumerate(texts):
-        ids = tokenizer.encode(text, add_special_tokens=False).ids[:words]
+        ids = _first_pieces(tokenizer, text, words)
         if len(ids) == words:
             rows.append([first, *ids, last] if special else ids)
             kept.append(index)
     if not rows:
         raise ValueError(f"texts must hold one of at least {words} word pieces, got none")
     return np.array(rows), kept
+
+
+def _first_pieces(tokenizer, text, count):
+    """The first word pieces of a text.
+
+    Pieces never reach over white space, so those of a beginning that ends there are the first ones
+    of the whole text; long texts need not be cut up to their end.
+    """
+    ends = re.finditer(r"\s", text)
+    end = next((found.start() for found in ends if found.start() >= 12 * count), None)
+    ids = tokenizer.encode(text[:end], add_special_tokens=False).ids
+    if len(ids) < count and end is not None:
+        ids = tokenizer.encode(text, add_special_tokens=False).ids
+    return ids[:count]
 
 
 def draw_texts(tokenizer, length, count, rng, *, special=True):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx import addnodes
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from rederive_book.claims import Claim, Claims
+from rederive_book.code_uses import Cell
 from rederive_book.comparison import verdict_words
 from rederive_book.sources import THIS_BOOK, cite, papers
 
@@ -20,6 +22,12 @@ REFERENCE = "rederive-ref"
 
 #: Class, beside `REFERENCE`, of a piece whose words then stay, without the link.
 KEPT = "rederive-kept"
+
+#: Class of a link to a claim's row in the dashboard; gone where no page has the dashboard.
+IN_LEDGER = "rederive-in-ledger"
+
+#: Key, in the metadata of a page, of the mark that it has the dashboard of all claims.
+DASHBOARD = "rederive_dashboard"
 
 
 @dataclass(frozen=True)
@@ -33,11 +41,14 @@ class Material:
         None when nothing was run.
     directive : SphinxDirective
         Parses text and knows the page.
+    cells : mapping of str to tuple of Cell
+        The code cells of the pages that have some.
     """
 
     claims: Claims
     ledger: Mapping[str, Any] | None
     directive: SphinxDirective
+    cells: Mapping[str, tuple[Cell, ...]] = field(default_factory=dict)
 
     def entry(self, claim: Claim) -> Mapping[str, Any] | None:
         """The ledger's entry of a claim; None without a ledger, or in one of an older state."""
@@ -115,3 +126,33 @@ def source(claim: Claim) -> list[nodes.Node]:
     paper = papers()[claim.paper]
     link = nodes.reference("", f"arXiv:{paper.arxiv}", refuri=paper.url, internal=False)
     return [nodes.Text(f"{cite(claim.paper, claim.row)} ("), link, nodes.Text(")")]
+
+
+def row_id(claim: Claim) -> str:
+    """The anchor of a claim's row in a dashboard."""
+    return f"claim-{claim.label}"
+
+
+def ledger_link(claim: Claim, before: str) -> nodes.inline:
+    """To the claim's row in the dashboard of all claims, once it is known where that is."""
+    link = nodes.reference("", "its row in the ledger", refid=row_id(claim), internal=True)
+    return nodes.inline("", before, link, classes=[IN_LEDGER])
+
+
+def is_built(env: BuildEnvironment, label: str) -> bool:
+    """Whether the theorem with a label is in this build, and numbered if it should be."""
+    proof = getattr(env, "proof_list", {}).get(label)
+    if proof is None:
+        return False
+    numbers = env.toc_fignumbers.get(proof["docname"], {})
+    return proof["nonumber"] or label in numbers.get(proof["countertype"], {})
+
+
+def theorem_name(env: BuildEnvironment, label: str) -> str:
+    """*Theorem 2.1*, of a label that is in this build."""
+    proof = env.proof_list[label]
+    word = proof["realtype"].title()
+    if proof["nonumber"]:
+        return word
+    number = env.toc_fignumbers[proof["docname"]][proof["countertype"]][label]
+    return f"{word} {'.'.join(map(str, number))}"

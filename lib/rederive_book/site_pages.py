@@ -12,7 +12,16 @@ from docutils import nodes
 
 from rederive_book.claims import Claim
 from rederive_book.comparison import nearest_control, rejected_controls
-from rederive_book.site_nodes import Material, badge, chapter_name, source
+from rederive_book.site_code import check_links, library
+from rederive_book.site_nodes import (
+    DASHBOARD,
+    Material,
+    badge,
+    chapter_name,
+    ledger_link,
+    row_id,
+    source,
+)
 from rederive_book.sources import THIS_BOOK, cite
 
 _READING = {
@@ -79,7 +88,7 @@ def card(material: Material, claim_id: str) -> list[nodes.Node]:
     words = nodes.inline("", "", *material.inline(claim.title))
     title = nodes.title("", "", words, nodes.Text(" "), badge(claim.verdict))
     origin = nodes.paragraph("", "", *source(claim))
-    origin += material.reference(claim, "; tried in ", "")
+    origin += [material.reference(claim, "; tried in ", ""), ledger_link(claim, "; ")]
     fields = [
         *_statement_fields(material, claim, amendment=False),
         *_foundations(material, claim),
@@ -97,6 +106,9 @@ def table(material: Material, folder: str | None) -> list[nodes.Node]:
     """The dashboard: one row a claim, each linked to its theorem."""
     claims = material.claims
     chosen = claims.values() if folder is None else claims.of_folder(folder)
+    if folder is None:
+        env = material.directive.env
+        env.metadata[env.docname][DASHBOARD] = True
     names = {
         **({"chapter": "Chapter"} if folder is None else {}),
         **{"claim": "Claim", "source": "Source", "verdict": "Verdict"},
@@ -132,16 +144,20 @@ def _row(material: Material, claim: Claim, names: Iterable[str]) -> nodes.row:
     controls = "–"
     if checks:
         controls = f"{rejected_controls(entry)} of {checks}, {nearest_control(entry)}"
+    links = check_links(material, entry) if checks else []
     cells = {
         "chapter": [nodes.Text(chapter_name(claim.folder))],
         "claim": [material.title(claim), material.reference(claim, " ", "")],
         "source": [nodes.Text(cite(claim.paper, claim.row))],
         "verdict": shown,
-        "checks": [nodes.Text(str(checks))],
+        "checks": links or [nodes.Text(str(checks))],
         "controls": [nodes.Text(controls)],
     }
     classes = [f"rederive-in-{claim.folder}", f"rederive-is-{verdict or 'untried'}"]
-    return nodes.row("", *(_cell(*cells[name], name=name) for name in names), classes=classes)
+    row = nodes.row("", *(_cell(*cells[name], name=name) for name in names), classes=classes)
+    row["ids"].append(row_id(claim))
+    row[list(names).index("claim")] += library(material, claim)
+    return row
 
 
 def findings(material: Material, folder: str | None) -> list[nodes.Node]:

@@ -8,6 +8,8 @@ Directives (in MyST pages)
     The dashboard of all claims, or of one chapter.
 ``{findings} [folder]``
     What does not hold as stated, with the reading in which it does; and what holds.
+``{claims-map} [folder]``
+    What rests on what, as a picture and as a list: of the book, or of one chapter.
 ``{build-status}``
     Commit, parameters, machine, versions and times of the build.
 
@@ -36,7 +38,17 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
-from rederive_book import __version__, ledger_file, site_nodes, site_pages, site_status
+from rederive_book import (
+    __version__,
+    ledger_file,
+    site_code,
+    site_links,
+    site_map,
+    site_nodes,
+    site_pages,
+    site_statements,
+    site_status,
+)
 from rederive_book.claims import Claims, load
 from rederive_book.site_nodes import Material
 
@@ -81,7 +93,10 @@ class _BookDirective(SphinxDirective):
             self.env.note_dependency(str(file))
         if (path := ledger_path(self.env.app)) is not None:
             self.env.note_dependency(str(path))
-        return Material(claims=claims, ledger=found, directive=self)
+        cells = self.env.app.rederive_cells
+        for docname in cells:
+            self.env.note_dependency(self.env.doc2path(docname))
+        return Material(claims=claims, ledger=found, directive=self, cells=cells)
 
     def folder(self, claims: Claims) -> str | None:
         """The chapter named as argument, if any."""
@@ -130,6 +145,12 @@ class Findings(_OfChapter):
     render = staticmethod(site_pages.findings)
 
 
+class ClaimsMap(_OfChapter):
+    """What rests on what."""
+
+    render = staticmethod(site_map.claims_map_of)
+
+
 class BuildStatus(_BookDirective):
     """The facts and times of the build."""
 
@@ -138,7 +159,7 @@ class BuildStatus(_BookDirective):
 
 
 class ReferencesWhereBuilt(SphinxPostTransform):
-    """Drops references to theorems whose page is not in this build.
+    """Drops references to theorems, and links to the library, that lead nowhere in this build.
 
     A dashboard names every claim, but a build may leave pages out; a reference from it must not
     become a warning. Runs before references are resolved.
@@ -151,19 +172,26 @@ class ReferencesWhereBuilt(SphinxPostTransform):
             if site_nodes.REFERENCE not in place["classes"]:
                 continue
             link = next(iter(place.findall(addnodes.pending_xref)))
-            if self._is_built(link["reftarget"]):
+            if site_nodes.is_built(self.env, link["reftarget"]):
                 continue
             if site_nodes.KEPT in place["classes"]:
                 link.replace_self(link.children)
             else:
                 place.parent.remove(place)
+        site_code.unlink_unknown(self.document, self.env)
+        self._to_dashboard()
 
-    def _is_built(self, label: str) -> bool:
-        proof = getattr(self.env, "proof_list", {}).get(label)
-        if proof is None:
-            return False
-        numbers = self.env.toc_fignumbers.get(proof["docname"], {})
-        return proof["nonumber"] or label in numbers.get(proof["countertype"], {})
+    def _to_dashboard(self) -> None:
+        pages = sorted(d for d, of in self.env.metadata.items() if site_nodes.DASHBOARD in of)
+        for place in list(self.document.findall(nodes.inline)):
+            if site_nodes.IN_LEDGER not in place["classes"]:
+                continue
+            if not pages:
+                place.parent.remove(place)
+            elif pages[0] != self.env.docname:
+                link = next(iter(place.findall(nodes.reference)))
+                page = self.app.builder.get_relative_uri(self.env.docname, pages[0])
+                link["refuri"] = f"{page}#{link.attributes.pop('refid')}"
 
 
 def add_static_files(app: Sphinx, config: Config) -> None:
@@ -178,11 +206,21 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_directive("as-stated", AsStated)
     app.add_directive("claims-table", ClaimsTable)
     app.add_directive("findings", Findings)
+    app.add_directive("claims-map", ClaimsMap)
     app.add_directive("build-status", BuildStatus)
+    app.add_node(site_map.claims_map_node)
+    app.add_transform(site_code.LinkFiguresToCells)
     app.add_post_transform(ReferencesWhereBuilt)
+    app.add_post_transform(site_map.DrawMaps)
     app.add_css_file("rederive-book.css")
     app.add_js_file("rederive-claims.js", loading_method="defer")
     app.add_js_file("rederive-animations.js", loading_method="defer")
+    app.add_js_file("rederive-hover.js", loading_method="defer")
+    app.add_js_file("rederive-reveal.js", loading_method="defer")
     app.connect("config-inited", add_static_files)
     app.connect("builder-inited", read_material)
+    app.connect("env-before-read-docs", site_code.read_code)
+    app.connect("html-page-context", site_links.add_links)
+    # Before Sphinx decides which pages load MathJax, at the usual priority of 500.
+    app.connect("html-page-context", site_statements.add_to_page, priority=400)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

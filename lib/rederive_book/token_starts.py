@@ -135,7 +135,7 @@ def tokens(state: State) -> torch.Tensor:
     if state["start"] == "fan":
         angles = 1.2 + np.linspace(-0.2, 0.2, n) if n > 1 else np.array([1.2])
     elif state["start"] == "pair":
-        angles = np.where(np.arange(n) % 2, math.pi / 2, 0.05)
+        angles = np.where(np.arange(n) % 2, math.pi / 2, 0.2)
     else:
         each = -(-n // 2)
         offsets = np.linspace(-0.2, 0.2, each) if each > 1 else np.zeros(1)

@@ -8,7 +8,7 @@ for readers. ``python -m rederive_book.translations`` tells which pages are stal
 As a Sphinx extension the module marks the text of such a page with its language, so that fonts,
 hyphenation and screen readers follow, and puts the words that this book generates (heads of
 tables, verdicts, names of theorems) into that language. What stays English, the claims
-themselves, is marked as English.
+themselves, is marked as English. A page that has a translation leads to it below its title.
 """
 
 from __future__ import annotations
@@ -73,6 +73,9 @@ WORDS = {
         "Observation": "प्रेक्षण",
     }
 }
+#: The words that lead to a translation, in its language.
+INVITATION = {"hi": "यह पृष्ठ हिन्दी में पढ़ें"}
+
 #: Generated words, and the number that may follow, plain or in brackets.
 _SHAPE = re.compile(r"(.+?)( \(\d+\)| [\d.]+)?", re.DOTALL)
 
@@ -174,7 +177,7 @@ def stamp(root: Path, pages: Iterable[str] = ()) -> list[str]:
 
 def translate(text: str, language: str) -> str | None:
     """A generated piece of text in another language; None where it is none of ours."""
-    shape = _SHAPE.fullmatch(text)
+    shape = _SHAPE.fullmatch(text.replace("’", "'"))  # Sphinx has made the quotes typographic
     if shape is None or shape[1] not in WORDS[language]:
         return None
     return WORDS[language][shape[1]] + (shape[2] or "")
@@ -198,6 +201,20 @@ def mark_language(app: Sphinx, document: nodes.document, name: str) -> None:
             text.parent.replace(text, nodes.Text(words))
 
 
+def link_translations(app: Sphinx, document: nodes.document, name: str) -> None:
+    """Lead from a page to its translations, in a line below its title."""
+    section = next((node for node in document.children if isinstance(node, nodes.section)), None)
+    if section is None:
+        return
+    for other, header in sorted(app.env.metadata.items()):
+        language = header.get("lang")
+        if language in WORDS and header.get("follows", "").removesuffix(".md") == name:
+            address = app.builder.get_relative_uri(name, other)
+            link = nodes.reference("", INVITATION[language], refuri=address, internal=True)
+            classes = ["rederive-translation", f"language-{language}"]
+            section.insert(1, nodes.paragraph("", "", link, classes=classes))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Tell which translations are stale, with status 1 if there is one; or stamp them."""
     parser = argparse.ArgumentParser(prog="rederive_book.translations", description=__doc__)
@@ -219,6 +236,7 @@ def main(arguments: list[str] | None = None) -> int:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
     app.connect("doctree-resolved", mark_language)
+    app.connect("doctree-resolved", link_translations)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -114,7 +114,7 @@
         if (cell) {
           const text = numberText(value);
           if (cell.textContent !== text) {
-            cell.textContent = text;
+            cell.firstChild.data = text;
           }
         }
       }
@@ -128,7 +128,8 @@
     for (const control of settings.controls) {
       state[control.name] = control.value;
     }
-    const api = { root, stage, state, set, numbers, colour, redraw: ask, draw: redraw, numberText };
+    const size = { width: stage.clientWidth, height: stage.clientHeight };
+    const api = { size, root, stage, state, set, numbers, colour, redraw: ask, draw: redraw, numberText };
     // A plot in the stage, in the place of the still; see plot.js.
     api.plot = () => book.plot(api);
     const still = [...stage.children];
@@ -148,7 +149,13 @@
       button.disabled = false;
       button.addEventListener("click", () => set(settings.presets[Number(button.dataset.preset)]));
     }
-    new ResizeObserver(ask).observe(stage);
+    new ResizeObserver(([entry]) => {
+      const { width, height } = entry.contentRect;
+      if (width !== size.width || height !== size.height) {
+        Object.assign(size, { width, height });
+        ask();
+      }
+    }).observe(stage);
     // Whoever draws on a canvas must draw again when light turns dark.
     new MutationObserver(ask).observe(document.documentElement, {
       attributes: true, attributeFilter: ["data-theme"],

@@ -189,9 +189,12 @@
 
   /** Everything, on a canvas of that size in CSS pixels. */
   function draw(context, width, height, view, colours, scene, numberText) {
+    if (Math.min(width, height) < 60) {
+      return; // not laid out yet
+    }
     context.clearRect(0, 0, width, height);
     const y = (SPHERE * height) / 2;
-    sphere(context, { x: width / 2, y, r: y - 12 }, view, colours, scene);
+    sphere(context, { x: width / 2, y, r: y - 20 }, view, colours, scene);
     const box = { left: 46, right: width - 12, top: SPHERE * height + 16, bottom: height - 18 };
     energy(context, box, colours, scene, numberText);
   }

@@ -141,7 +141,7 @@
       return unit(...place.map((v, k) => v + 0.05 * noise[k]));
     },
     fan: (i, n) => atAngle(1.2 + (n > 1 ? (0.2 * (2 * i - n + 1)) / (n - 1) : 0)),
-    pair: (i) => atAngle(i % 2 ? Math.PI / 2 : 0.05),
+    pair: (i) => atAngle(i % 2 ? Math.PI / 2 : 0.2),
     clouds(i, n) {
       const each = Math.ceil(n / 2);
       const [middle, k] = i < each ? [5.784, i] : [1.134, i - each];

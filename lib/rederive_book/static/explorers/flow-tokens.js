@@ -94,16 +94,17 @@
       button.disabled = false;
       buttons[button.dataset.do] = button;
     }
-    const count = api.root.querySelector('[data-control="count"]');
+    const slider = (name) => api.root.querySelector(`[data-control="${name}"]`);
+    const [count, spread, seed] = ["count", "spread", "seed"].map(slider);
     let playing = !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
     let seen = false;
     let looping = false;
     let shown = null; // the film, and the key of its state
-    let colours = {};
+    const colours = {};
     let [before, owed] = [0, 0];
 
     function paint() {
-      const { clientWidth: width, clientHeight: height } = api.stage;
+      const { width, height } = api.size;
       const ratio = window.devicePixelRatio || 1;
       const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
       if (canvas.width !== w || canvas.height !== h) {
@@ -112,6 +113,12 @@
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       flow.draw(context, width, height, view, colours, shown.film.scene, core.numberText);
       api.numbers(shown.film.readings());
+    }
+
+    function dip() {
+      for (const name of NAMES) {
+        colours[name] = api.colour(name);
+      }
     }
 
     function restart(state) {
@@ -159,6 +166,11 @@
       restart(api.state);
       paint();
     });
+    // paper is light, whatever the screen is; it is drawn at once, for paper does not wait
+    window.matchMedia("print").addEventListener("change", () => {
+      dip();
+      paint();
+    });
     new IntersectionObserver((entries) => {
       seen = entries[entries.length - 1].isIntersecting;
       run();
@@ -166,14 +178,16 @@
 
     let surface = null;
     return (state) => {
-      for (const name of NAMES) {
-        colours[name] = api.colour(name);
-      }
+      dip();
       if (surface !== state.surface) {
         surface = state.surface;
         [view.elevation, view.azimuth] = VIEWS[surface];
       }
-      count.disabled = state.family in flow.FIXED; // these families have a number of their own
+      // what this state does not use is asleep
+      const drawn = !(state.family in flow.FIXED || state.family === "identity");
+      count.disabled = state.family in flow.FIXED;
+      spread.disabled = state.family !== "oscillating";
+      seed.disabled = !drawn && !["random", "clusters"].includes(state.start);
       if (!shown || shown.key !== keyOf(state)) {
         restart(state);
       }

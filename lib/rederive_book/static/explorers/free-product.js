@@ -41,7 +41,8 @@
       } else {
         plot.dot(x, y, `rx-dot ${colour}`);
       }
-      const late = x > 0.6 * end;
+      // As stated lies to the left of the signal: so do its words, where there is room.
+      const late = key === "location_stated" ? x > 0.3 * end : x > 0.6 * end;
       plot.text(x, y, words, `rx-word ${colour}`, late ? "end" : "start", late ? -9 : 9, 4);
     }
   }

@@ -33,8 +33,8 @@
       "aria-label": words,
       "aria-valuemin": 0,
       "aria-valuemax": 90,
-      style: "cursor: grab; touch-action: none",
     });
+    handle.style.cursor = "grab";
     const reach = make(handle, "circle", { r: 22, fill: "transparent" }); // room for a finger
     const knob = make(handle, "circle", { r: 11, class: "rx-dot rx-theory" });
     let place = null;
@@ -48,6 +48,8 @@
       const within = degrees < -135 || degrees > 90 ? 90 : Math.max(0, degrees);
       api.set({ [name]: Math.round(within) });
     }
+    // a finger on a handle must not scroll; inside a picture touch-action does not see to that
+    handle.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
     handle.addEventListener("pointerdown", (event) => {
       handle.setPointerCapture(event.pointerId);
       handle.focus({ preventScroll: true });
@@ -94,7 +96,10 @@
       handle.setAttribute("aria-valuetext", `${state[name]} degrees`);
       label.setAttribute("x", x + r / 2);
       label.setAttribute("y", y + 20);
-      label.textContent = `θ${"₁₂₃₄"[j - 1]} = ${state[name]}°`;
+      const text = `θ${"₁₂₃₄"[j - 1]} = ${state[name]}°`;
+      if (label.textContent !== text) {
+        label.textContent = text; // letters are dear: only those that changed
+      }
     };
   }
 
@@ -144,7 +149,8 @@
     const sliders = [3, 4].map((j) => api.root.querySelector(`[data-control="theta${j}"]`));
     return (state) => {
       const numbers = math.evaluate(state);
-      const [width, height] = [api.stage.clientWidth, api.stage.clientHeight];
+      const { width, height } = api.size;
+      drawPlot(plot, state, numbers);
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       for (const dial of dials) {
         dial(state, width, height);
@@ -152,7 +158,6 @@
       sliders.forEach((slider, i) => {
         slider.disabled = state.k < i + 3; // angles that two heads of this dimension do not have
       });
-      drawPlot(plot, state, numbers);
       api.numbers(numbers);
     };
   });
