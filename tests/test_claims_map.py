@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_sphinx_ext import PAGES, Project, text_of
 
-from rederive_book import claims, claims_map, layered
+from rederive_book import claims, claims_map, layered, verdict_shapes
 from rederive_book.claims_map import Box
 
 CHAPTERS = Path(__file__).parents[1] / "chapters"
@@ -173,13 +173,9 @@ def test_verdicts_are_told_apart_without_colour():
     assert svg.findall(f"{SVG}a") == []  # without an address there is no link
 
 
-def test_the_legend_counts_own_claims_only():
-    boxes = [
-        Box("a", "a", "A", "holds"),
-        Box("b", "b", "B", "refuted", ("a",)),
-        Box("c", "c", "C", "holds", outside=True),
-    ]
-    assert text_of(claims_map.legend(boxes, "map-demo")) == "✓ holds (1) ✗ refuted (1)"
+def test_the_legend_names_the_verdicts_that_there_are():
+    shown = text_of(verdict_shapes.legend({"refuted": 1, "holds": 2, "open": 0}, "map-demo"))
+    assert shown == "✓ holds (2) ✗ refuted (1)"
 
 
 def test_the_narrower_way_is_taken():
@@ -251,6 +247,7 @@ def test_the_map_of_a_chapter_shows_what_it_takes_from_others(project):
     html = project.build()["map"]
     assert re.findall(r'data-claim="([^"]*)"', html) == ["demo.base", "annex.thing"]
     assert "rederive-outside" in html and "other chapters" in html
+    assert "✓ holds (1)" in text_of(html) and "≈ amended (1)" not in text_of(html)
 
 
 def test_an_unknown_chapter_is_named(project):

@@ -436,7 +436,10 @@ def tried(project, name="demo.base"):
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = {
         "cells": made,
-        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
+        "metadata": {
+            "kernelspec": kernel,
+            "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+        },
         "nbformat": 4,
         "nbformat_minor": 5,
     }

@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rederive_book import verdict_shapes
 from rederive_book.comparison import verdict_words
 from rederive_book.layered import Joint, Layout, arrange
 
@@ -21,15 +22,6 @@ WIDTH, STRIPE, GAP, BETWEEN_LAYERS = 132.0, 9.0, 9.0, 26.0
 LINE, HEAD, PAD = 14.0, 15.0, 5.0
 LETTERS = 18  # in a line of a box, at the size of font of the style sheet
 MARGIN, CAPTION = 4.0, 30.0
-
-#: The inside of the pattern of a stripe, a square of six units.
-PATTERNS = {
-    "holds": '<rect width="6" height="6"/>',
-    "amended": '<path d="M-1 7 7-1M-1 1 1-1M5 7 7 5"/>',
-    "refuted": '<path d="M0 0 6 6M6 0 0 6"/>',
-    "open": '<circle cx="3" cy="3" r="1.2"/>',
-    "untried": "",
-}
 
 
 @dataclass(frozen=True)
@@ -122,21 +114,6 @@ def draw(boxes: Sequence[Box], name: str, title: str) -> str:
     return _picture(sideways, known, name, title, down=False)
 
 
-def legend(boxes: Sequence[Box], name: str) -> str:
-    """What the signs and patterns of a drawn map mean, with the number of boxes of each."""
-    items = []
-    for verdict in dict.fromkeys([*PATTERNS]):
-        count = sum(box.state == verdict and not box.outside for box in boxes)
-        if count:
-            key = None if verdict == "untried" else verdict
-            items.append(
-                f'<li><svg class="rederive-swatch rederive-is-{verdict}" width="22" height="16" '
-                f'aria-hidden="true">{_shape(0.5, 0.5, 21, 15, verdict, name, stripe=21)}</svg> '
-                f"{html.escape(verdict_words(key))} ({count})</li>"
-            )
-    return f'<ul class="rederive-legend">{"".join(items)}</ul>'
-
-
 def _length(layout: Layout, known: Mapping[str, Box], *, down: bool) -> float:
     """The extent of a drawing from its first layer to its last."""
     total = 0.0
@@ -169,18 +146,14 @@ def _picture(layout: Layout, known: Mapping[str, Box], name: str, title: str, *,
     wide, high = layout.extent + 2 * MARGIN, length
     if not down:
         wide, high = length, layout.extent + top + MARGIN
-    patterns = "".join(
-        f'<pattern id="{name}-{verdict}" width="6" height="6" patternUnits="userSpaceOnUse" '
-        f'class="rederive-pattern rederive-is-{verdict}">{inside}</pattern>'
-        for verdict, inside in PATTERNS.items()
-    )
     head = (
         f'<marker id="{name}-head" viewBox="0 0 6 6" refX="6" refY="3" markerWidth="6" '
-        'markerHeight="6" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 6 3 0 6z" class="rederive-head"/></marker>'
+        'markerHeight="6" markerUnits="userSpaceOnUse" orient="auto">'
+        '<path d="M0 0 6 3 0 6z" class="rederive-head"/></marker>'
     )
     return (
         f'<svg width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" '
-        f'role="group" aria-label="{html.escape(title)}"><defs>{patterns}{head}</defs>'
+        f'role="group" aria-label="{html.escape(title)}"><defs>{verdict_shapes.patterns(name)}{head}</defs>'
         f"{''.join(drawn)}</svg>"
     )
 
@@ -197,24 +170,11 @@ def _box(box: Box, x: float, y: float, name: str) -> str:
     attributes = f'class="{classes}" data-label="{box.label}" data-claim="{box.id}"'
     inside = (
         f"<title>{html.escape(words)}</title>"
-        f"{_shape(x, y, WIDTH, box.height, box.state, name)}<text>{text}</text>"
+        f"{verdict_shapes.frame(box.state, name, x, y, WIDTH, box.height, STRIPE)}<text>{text}</text>"
     )
     if box.address is None:
         return f"<g {attributes}>{inside}</g>"
     return f'<a href="{html.escape(box.address)}" {attributes}>{inside}</a>'
-
-
-def _shape(
-    x: float, y: float, w: float, h: float, verdict: str, name: str, stripe: float = STRIPE
-) -> str:
-    frame = f'x="{x:.1f}" y="{y:.1f}" width="{w:.0f}" height="{h:.0f}"'
-    made = f'<rect {frame} class="rederive-frame"/>'
-    made += f'<rect x="{x:.1f}" y="{y:.1f}" width="{stripe:.0f}" height="{h:.0f}" '
-    made += f'fill="url(#{name}-{verdict})"/>'
-    if verdict == "refuted":  # a second line
-        inner = f'x="{x + 2.5:.1f}" y="{y + 2.5:.1f}" width="{w - 5:.0f}" height="{h - 5:.0f}"'
-        made += f'<rect {inner} class="rederive-inner"/>'
-    return made
 
 
 def _arrow(

@@ -24,7 +24,7 @@ WIDTH, HEIGHT = 420, 378
 SPHERE = 0.68  # share of the height that the sphere takes
 #: From where one looks at the circle and at the sphere: elevation and azimuth in degrees.
 VIEWS = {"circle": (50.0, 30.0), "sphere": (20.0, 30.0)}
-LENGTH, STEP = 8.0, 1 / 16  # of the run that the still shows
+LENGTH, STEP = 8.0, 1 / 4  # of the run that the still shows
 
 
 def evaluate(state: State) -> Mapping[str, float]:
@@ -101,9 +101,9 @@ def still(state: State) -> str:
 
 COLOURS = ("theory", "measured", "second", "third", "fourth", "fifth")
 _FAMILIES = (
-    ("rising", "pair: rising energy"),
-    ("cycle", "pair: limit cycle"),
-    ("clouds", "three: circling"),
+    ("rising", "rising pair"),
+    ("cycle", "cycling pair"),
+    ("clouds", "circling three"),
     ("identity", "identity"),
     ("gaussian", "Gaussian"),
     ("relaxing", "relaxing"),

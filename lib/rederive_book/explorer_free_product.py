@@ -71,7 +71,7 @@ def evaluate(state: State) -> dict[str, float | str | None]:
 def still(state: State) -> str:
     """The picture, drawn as the script draws it."""
     values = evaluate(state)
-    picture = Picture(400, 360, EXPLORER.seen)
+    picture = Picture(400, 330, EXPLORER.seen)
     _bulk(picture, state, values)
     theta = np.linspace(0, MOST_THETA, 121)
     derived, stated = _overlaps(state, theta)
@@ -173,6 +173,6 @@ EXPLORER = Explorer(
     evaluate=evaluate,
     still=still,
     scripts=("plot.js", "free-product.math.js", "free-product.js"),
-    shape=(10, 9),
+    shape=(10, 8),
     narrow=(5, 6),
 )

@@ -73,7 +73,7 @@ def evaluate(state: State) -> dict[str, float | str | None]:
 def still(state: State) -> str:
     """The picture, drawn as the script draws it."""
     found, values, length = weights(state), evaluate(state), int(state["T"])
-    picture = Picture(400, 360, EXPLORER.seen)
+    picture = Picture(400, 330, EXPLORER.seen)
     top = round_up(1.05 * max(float(w.max()) for w in found.values()))
     low = -top if min(float(w.min()) for w in found.values()) < -1e-9 else 0.0
     positions = range(1, length + 1)
@@ -163,6 +163,6 @@ EXPLORER = Explorer(
     evaluate=evaluate,
     still=still,
     scripts=("plot.js", "pooling-weights.math.js", "pooling-weights.js"),
-    shape=(10, 9),
+    shape=(10, 8),
     narrow=(5, 6),
 )

@@ -118,7 +118,7 @@ def _finite(value: float) -> float | str:
 
 
 def _theta(j: int, value: float) -> Slider:
-    return Slider(f"theta{j}", f"<i>θ</i><sub>{j}</sub>, degrees", 0, 90, 1, value)
+    return Slider(f"theta{j}", f"<i>θ</i><sub>{j}</sub> in °", 0, 90, 1, value)
 
 
 def _equal(angle: float) -> dict[str, float]:
@@ -134,7 +134,7 @@ EXPLORER = Explorer(
         _theta(2, 45),
         _theta(3, 70),
         _theta(4, 80),
-        Slider("kappa", "logits’ scale <i>κ</i>", 0, 1.6, 0.05, 1),
+        Slider("kappa", "scale <i>κ</i>", 0, 1.6, 0.05, 1),
     ),
     numbers=(
         Number("index", "diversity index HDI"),

@@ -15,7 +15,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 #: The highlighted code of a cell.
-_BLOCK = re.compile(r'<div class="highlight-ipython3 notranslate">.*?</pre>', re.S)
+_BLOCK = re.compile(r'<div class="highlight-i?python3? notranslate">.*?</pre>', re.S)
 _DOT = r'<span class="o">\.</span>'
 
 

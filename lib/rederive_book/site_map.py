@@ -6,13 +6,14 @@ where, and under which number.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from rederive_book import claims_map
+from rederive_book import claims_map, verdict_shapes
 from rederive_book.claims import Claim
 from rederive_book.claims_map import Box
 from rederive_book.site_nodes import Material, badge, chapter_name, is_built, theorem_name
@@ -109,8 +110,9 @@ class DrawMaps(SphinxPostTransform):
         folder = node["folder"]
         title = f"Map of the claims of {'the book' if folder is None else chapter_name(folder)}"
         name = f"map-{folder or 'book'}"
+        counts = Counter(box.state for box in boxes if not box.outside)
         text = (
-            f'<figure class="rederive-map">{claims_map.legend(boxes, name)}'
+            f'<figure class="rederive-map">{verdict_shapes.legend(counts, name)}'
             f'<div class="rederive-map-box">{claims_map.draw(boxes, name, title)}</div></figure>'
         )
         made = nodes.raw("", text, format="html")

@@ -155,6 +155,9 @@
       bar(x0, x1, y0, y1, marks) {
         const [a, b] = [px(x0), px(x1)].sort((s, t) => s - t);
         const [c, d] = [py(y0), py(y1)].sort((s, t) => s - t);
+        if (n(c) === n(d)) {
+          return self; // no line where there is nothing
+        }
         return closed(marks, `M${n(a)} ${n(c)}H${n(b)}V${n(d)}H${n(a)}Z`);
       },
       dot(x, y, marks, radius = 5) {
