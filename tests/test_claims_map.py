@@ -151,6 +151,37 @@ def test_no_two_boxes_touch(folder):
             assert x + w < u or u + s < x or y + h < v or v + t < y
 
 
+@pytest.mark.parametrize("folder", [None, *BOOK.folders])
+def test_no_arrow_runs_behind_a_box(folder):
+    svg = drawn(boxes_of(folder))
+    frames = []
+    for link in svg.findall(f"{SVG}a"):
+        frame = link.find(f"{SVG}rect")
+        frames.append([float(frame.get(key)) for key in ("x", "y", "width", "height")])
+    for arrow in svg.findall(f"{SVG}path[@data-to]"):
+        for px, py in corners(arrow.get("d")):
+            for x, y, w, h in frames:
+                assert not (x + 0.2 < px < x + w - 0.2 and y + 0.2 < py < y + h - 0.2)
+
+
+def corners(path):
+    """Points all along a path of straight lines and cubic curves."""
+    at, found = None, []
+    for letter, numbers in re.findall(r"([MLC])([^MLC]*)", path):
+        flat = [float(number) for number in numbers.split()]
+        steps = [at, *zip(flat[::2], flat[1::2], strict=True)] if letter != "M" else []
+        for t in [i / 16 for i in range(17)]:
+            points = steps
+            while len(points) > 1:
+                points = [
+                    ((1 - t) * a[0] + t * b[0], (1 - t) * a[1] + t * b[1])
+                    for a, b in itertools.pairwise(points)
+                ]
+            found += points
+        at = (flat[-2], flat[-1])
+    return found
+
+
 def test_the_arrows_are_the_uses_and_no_others():
     boxes = boxes_of()
     arrows = [

@@ -1,6 +1,8 @@
 """Energy, mobility, velocities and dissipation of tokens under attention."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -152,11 +154,73 @@ def test_heads_and_clouds_broadcast():
     assert flows.effective_mobility(more, families).shape == (3, 2, 5)
 
 
-def test_blocks_do_not_change_the_numbers(monkeypatch):
-    x, d = cloud(4, n=40)
-    whole = flows.velocity(x, d, "gradient")
+@pytest.mark.parametrize("flow", flows.FLOWS)
+@pytest.mark.parametrize("block", [50, 1000])
+@pytest.mark.parametrize("norm", [1.0, 300.0])
+def test_blocks_do_not_change_the_numbers(flow, block, norm, monkeypatch):
+    x, d = of_norm(norm, 4, n=40)
+    more = torch.stack([x, x.flip(0)])[:, None]  # two clouds, under two families of heads
+    families = torch.stack([d, d.mT.flip(0) / 2])
+    whole = flows.velocity(more, families, flow), flows.log_potentials(more, families)
     monkeypatch.setattr(flow_kernels, "_ROOM", 100)
-    assert torch.allclose(flows.velocity(x, d, "gradient"), whole, rtol=1e-13, atol=1e-13)
+    monkeypatch.setitem(flow_kernels._BLOCK, "cpu", block)
+    again = flows.velocity(more, families, flow), flows.log_potentials(more, families)
+    assert again[0].shape == (2, 2, 40, 3)
+    # scores of this size are rounded, and the gradient's exponentials of their mean share that
+    close = 1e-13 * max(1.0, norm)
+    assert torch.allclose(again[0], whole[0], rtol=close, atol=close)
+    assert torch.allclose(again[1], whole[1], rtol=1e-13, atol=1e-13)
+
+
+def test_derivatives_pass_through_many_blocks(monkeypatch):
+    x, d = cloud(7, n=9)
+    step = sphere.project(x, cloud(8, n=9)[0])
+
+    def rise():
+        moving = x.clone().requires_grad_()
+        (back,) = torch.autograd.grad(flows.energy(moving, d), moving)
+        _, ahead = torch.func.jvp(lambda y: flows.energy(y, d), (x,), (step,))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, step)
+            dual = torch.autograd.forward_ad.unpack_dual(flows.energy(dual, d)).tangent
+        return torch.stack([(back * step).sum(), ahead, dual])
+
+    whole = rise()
+    monkeypatch.setattr(flow_kernels, "_ROOM", 100)
+    again = rise()
+    assert torch.allclose(again, whole, rtol=1e-13)
+    assert torch.allclose(again, again[:1].expand(3), rtol=1e-12)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read as on Linux")
+@pytest.mark.parametrize(
+    "call",
+    [
+        "flows.velocity(x, d)",
+        "flow_kernels.rates(x[None], d[None], 'attention')",
+        "integrators.integrate(x, d, 0.0, 1.0)",
+    ],
+)
+def test_memory_grows_like_the_number_of_tokens(call):
+    """A fresh process, in which one array of n² numbers would take 280 MB."""
+    script = rf"""
+import re, torch
+from rederive import flow_kernels, flows, integrators, sphere
+torch.set_num_threads(1)
+def peak():
+    return int(re.search(r"VmHWM:\s+(\d+) kB", open("/proc/self/status").read())[1]) * 1024
+def run(n):
+    x, d = sphere.quasi_uniform(n), torch.eye(3, dtype=torch.float64)[None]
+    {call}
+run(200)
+before = peak()
+run(6000)
+print(peak() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    # sums and features of a token, the block of scores, pages that the allocator keeps
+    assert int(done.stdout) < 40e6
 
 
 class TestLargeHeads:

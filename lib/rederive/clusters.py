@@ -22,9 +22,10 @@ def connected(executor):
         An executor or a client stays open afterwards; for an address such as
         ``"tcp://10.0.0.7:8786"`` a client is made and closed.
 
-    Yields
-    ------
-    (concurrent.futures.Executor, int or None)
+    Returns
+    -------
+    context manager of (concurrent.futures.Executor, int or None)
+        The executor, and the number of its workers.
 
     Raises
     ------
@@ -49,7 +50,9 @@ def _client(address):
     try:
         from distributed import Client
     except ModuleNotFoundError as error:
-        message = "executor: an address needs Dask, which is not installed: pip install '.[cluster]'"
+        message = (
+            "executor: an address needs Dask, which is not installed: pip install '.[cluster]'"
+        )
         raise ValueError(message) from error
     try:
         return Client(address, timeout=PATIENCE, set_as_default=False)

@@ -307,7 +307,7 @@ def shuffled(tensors, rng):
     if not isinstance(tensors, dict) or not all(map(validation.is_tensor, tensors.values())):
         validation.fail("tensors", "a dictionary of tensors", type(tensors).__name__)
     found = {}
-    for name, tensor in tensors.items():
+    for name, tensor in sorted(tensors.items()):  # one generator, one result, in whatever order
         if name.startswith("encoder.") and tensor.ndim == 2:
             entries = rng.permutation(tensor.detach().cpu().numpy().ravel())
             tensor = torch.from_numpy(entries).view(tensor.shape).to(tensor.device)

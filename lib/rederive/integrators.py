@@ -69,6 +69,24 @@ class Run(NamedTuple):
     sloped: torch.Tensor | None = None
 
 
+class OutOfMemory(MemoryError):
+    """The device had no room for a step; what was finished is kept.
+
+    Attributes
+    ----------
+    run : Run or None
+        The records up to now, on the CPU; its tokens and heads are those at `time`. None if not
+        even the first evaluation had room.
+    time : float
+        End of the last step that was finished.
+    """
+
+    # Defaults, because an error that comes from another process is made anew from its message.
+    def __init__(self, message, run=None, time=0.0):
+        super().__init__(message)
+        self.run, self.time = run, time
+
+
 def integrate(
     tokens,
     weights,
@@ -126,12 +144,14 @@ def integrate(
     ------
     ValueError
         If an argument is out of its range, shapes do not fit, or tokens are off the sphere.
+    OutOfMemory
+        If the device has no room; the error holds the run up to there.
 
     Notes
     -----
     With heads of norm above about 177 in float64 (22 in float32) the velocity is computed from
     logarithms, and entries of the balance may overflow to inf or become NaN. Memory grows like
-    P·H·n·d and not with n².
+    P·H·n·d and not with n²; each record adds P numbers a field, and P·n·d with the trajectory.
 
     References
     ----------
@@ -155,24 +175,29 @@ def integrate(
     clock = _Clock(weights, leading, x, dt, noise, exact_weights)
     law = _Evaluator(flow, weights.noise_variance, diagnostics)
     totals, records, kept = x.new_zeros(len(x), 6), [], []
-    for k in range(steps + 1):
-        now = law(x, clock.heads, clock.drift)
-        if k % record_every == 0 or k == steps:
-            kept.append(x)
-            records.append((k * dt, now, totals))
-        if k == steps:
-            break
-        before, old_heads = x, clock.heads
-        x, gained = _step(law, clock, x, now, order)
-        noise_part = clock.advance()
-        if diagnostics:
-            if noise_part is not None:
-                moments = now.moments
-                if moved_martingale:
-                    moments = flow_kernels.moved_moments(before, old_heads, x)
-                gained[:, 5] = (noise_part * moments).sum((1, 2, 3))
-            totals = totals + gained
-    return _result(leading, x, clock, records, kept if keep_trajectory else None, diagnostics)
+    done = (0, x, clock.heads)
+    try:
+        for k in range(steps + 1):
+            done = (k, x, clock.heads)
+            now = law(x, clock.heads, clock.drift)
+            if k % record_every == 0 or k == steps:
+                records.append((k * dt, now._replace(velocity=None, moments=None), totals))
+                if keep_trajectory:
+                    kept.append(x)
+            if k == steps:
+                break
+            x, gained = _step(law, clock, x, now, order)
+            noise_part = clock.advance()
+            if diagnostics:
+                if noise_part is not None:
+                    moments = now.moments
+                    if moved_martingale:
+                        moments = flow_kernels.moved_moments(*done[1:], x)
+                    gained[:, 5] = (noise_part * moments).sum((1, 2, 3))
+                totals = totals + gained
+        return _result(leading, x, clock.heads, records, kept, diagnostics)
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        raise _stopped(error, leading, done, dt, records, kept, diagnostics) from error
 
 
 def _step(law, clock, x, first, order):
@@ -285,10 +310,32 @@ def _check_schemes(weights, noise, order, exact):
         validation.fail("order", "1 when the heads are moved by Euler's step", order)
 
 
-def _result(leading, x, clock, records, kept, diagnostics):
+def _stopped(error, leading, done, dt, records, kept, diagnostics):
+    """The error for a run that ran out of memory, with all that was finished."""
+    k, x, heads = done
+    run = None
+    if records:
+        records = [(time, _on_cpu(now), totals.cpu()) for time, now, totals in records]
+        kept = [points.cpu() for points in kept]
+        run = _result(leading, x.cpu(), heads.cpu(), records, kept, diagnostics)
+    said = f"{error}" if isinstance(error, MemoryError) else f"no room on {x.device}"
+    return OutOfMemory(
+        f"{said}. {k} steps were finished, up to time {k * dt:.6g}; the attribute `run` of this "
+        "error holds them. Fewer records (record_every), no trajectory (keep_trajectory) and no "
+        "diagnostics take less",
+        run,
+        k * dt,
+    )
+
+
+def _on_cpu(now):
+    return now._make(None if part is None else part.cpu() for part in now)
+
+
+def _result(leading, x, heads, records, kept, diagnostics):
     n, dim = x.shape[1:]
     times = torch.tensor([time for time, _, _ in records], dtype=x.dtype, device=x.device)
-    heads = clock.heads.expand(len(x), *clock.heads.shape[1:])
+    heads = heads.expand(len(x), *heads.shape[1:])
     trajectory = torch.stack(kept, 1).view(*leading, -1, n, dim) if kept else None
     ends = (times, x.view(*leading, n, dim), heads.reshape(*leading, *heads.shape[1:]), trajectory)
     if not diagnostics:

@@ -153,7 +153,8 @@ def _picture(layout: Layout, known: Mapping[str, Box], name: str, title: str, *,
     )
     return (
         f'<svg width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" '
-        f'role="group" aria-label="{html.escape(title)}"><defs>{verdict_shapes.patterns(name)}{head}</defs>'
+        f'role="group" aria-label="{html.escape(title)}">'
+        f"<defs>{verdict_shapes.patterns(name)}{head}</defs>"
         f"{''.join(drawn)}</svg>"
     )
 
@@ -168,10 +169,8 @@ def _box(box: Box, x: float, y: float, name: str) -> str:
         text += f'<tspan x="{middle:.0f}" y="{down:.0f}">{html.escape(line)}</tspan>'
     classes = f"rederive-box rederive-is-{box.state}" + (" rederive-outside" * box.outside)
     attributes = f'class="{classes}" data-label="{box.label}" data-claim="{box.id}"'
-    inside = (
-        f"<title>{html.escape(words)}</title>"
-        f"{verdict_shapes.frame(box.state, name, x, y, WIDTH, box.height, STRIPE)}<text>{text}</text>"
-    )
+    frame = verdict_shapes.frame(box.state, name, x, y, WIDTH, box.height, STRIPE)
+    inside = f"<title>{html.escape(words)}</title>{frame}<text>{text}</text>"
     if box.address is None:
         return f"<g {attributes}>{inside}</g>"
     return f'<a href="{html.escape(box.address)}" {attributes}>{inside}</a>'
@@ -194,10 +193,12 @@ def _arrow(
         return f"{place:.1f} {along:.1f}" if down else f"{along:.1f} {place:.1f}"
 
     def far(node: str | Joint) -> float:
-        start = starts[layer_of[node]]
-        return start + (known[node].height if down and node in known else deep[layer_of[node]])
+        return starts[layer_of[node]] + deep[layer_of[node]]
 
     made = f"M{point(far(way[0]), across[way[0]])}"
+    if down:  # straight past higher neighbours first
+        own = starts[layer_of[way[0]]] + known[way[0]].height
+        made = f"M{point(own, across[way[0]])}L{point(far(way[0]), across[way[0]])}"
     for a, b in itertools.pairwise(way):
         begin, end = far(a), starts[layer_of[b]]
         half = (begin + end) / 2

@@ -6,18 +6,17 @@ Directive (in MyST pages)
     The explorer of that name; the content is its caption. Option ``name``: a label to refer to.
 
 An explorer is one Python module ``rederive_book.explorer_<name>`` with a constant ``EXPLORER`` (an
-`Explorer`), and scripts of our own in ``static/explorers/``. The page carries everything a reader
-without scripts needs: a still picture and the numbers at the preset, both made by the library
-while the book is built, and the controls, asleep. The small script ``rederive-explorers.js`` waits
-until the explorer comes near the screen, fetches its scripts and wakes the controls up. Nothing
-changes its size then.
+`Explorer`), named in `modules`, and scripts of our own in ``static/explorers/``. The page carries
+everything a reader without scripts needs: a still picture and the numbers at the preset, both made
+by the library while the book is built, and the controls, asleep. The small script
+``rederive-explorers.js`` waits until the explorer comes near the screen, fetches its scripts and
+wakes the controls up. Nothing changes its size then.
 """
 
 from __future__ import annotations
 
-import importlib
-import re
 from pathlib import Path
+from types import ModuleType
 from typing import ClassVar
 
 from docutils import nodes
@@ -33,7 +32,25 @@ from rederive_book.explorer_model import Choice, Explorer, Number, Slider, State
 __all__ = ["Choice", "Explorer", "Number", "Slider", "State", "find", "html", "number_text"]
 
 SCRIPTS = Path(__file__).parent / "static" / "explorers"
-MODULE = "rederive_book.explorer_"
+
+
+def modules() -> dict[str, ModuleType]:
+    """The module of each explorer, by name."""
+    # Late: they import this module, and the library with everything that it needs.
+    from rederive_book import (
+        explorer_flow_tokens,
+        explorer_free_product,
+        explorer_pooling_weights,
+        explorer_principal_angles,
+    )
+
+    found = (
+        explorer_flow_tokens,
+        explorer_free_product,
+        explorer_pooling_weights,
+        explorer_principal_angles,
+    )
+    return {module.EXPLORER.name: module for module in found}
 
 
 def find(name: str) -> Explorer:
@@ -44,17 +61,10 @@ def find(name: str) -> Explorer:
     ValueError
         If there is none.
     """
-    if re.fullmatch(r"[a-z]+(-[a-z]+)*", name):
-        module = MODULE + name.replace("-", "_")
-        try:
-            found = getattr(importlib.import_module(module), "EXPLORER", None)
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                raise
-            found = None
-        if found is not None:
-            return found
-    raise ValueError(f"explorer: there is no explorer {name!r}")
+    known = modules()
+    if name not in known:
+        raise ValueError(f"explorer: there is no explorer {name!r}, but {', '.join(known)}")
+    return known[name].EXPLORER
 
 
 class ExplorerDirective(SphinxDirective):
@@ -71,8 +81,7 @@ class ExplorerDirective(SphinxDirective):
             raise self.error(str(error)) from error
         if not self.content:
             raise self.error(f"explorer: {explorer.name} has no caption")
-        module = importlib.import_module(MODULE + explorer.name.replace("-", "_"))
-        self.env.note_dependency(module.__file__)
+        self.env.note_dependency(modules()[explorer.name].__file__)
         picture = nodes.raw("", html(explorer), format="html")
         figure = nodes.figure("", picture, classes=["rederive-explorer"])
         self.set_source_info(figure)

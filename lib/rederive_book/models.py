@@ -167,9 +167,9 @@ def load_minilm(folder=None):
     tokenizer = Tokenizer.from_str(content["tokenizer.json"].decode("utf-8"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return TrainedModel(
-        load(content["model.safetensors"]), json.loads(content["config.json"]), tokenizer
-    )
+    # The reader hands the weights over in an order that changes from process to process.
+    tensors = dict(sorted(load(content["model.safetensors"]).items()))
+    return TrainedModel(tensors, json.loads(content["config.json"]), tokenizer)
 
 
 def docstrings(topic):
