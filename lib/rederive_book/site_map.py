@@ -25,7 +25,7 @@ _HOW = (
     "An arrow leads from a claim to one that rests on it. A box is a link to its theorem; its "
     "sign, its stripe and its border tell the verdict."
 )
-_OUTSIDE = " Boxes without a ground belong to other chapters."
+_OUTSIDE = " Boxes in slanted letters belong to other chapters."
 
 
 class claims_map_node(nodes.General, nodes.Element):

@@ -1,0 +1,41 @@
+// Sets the formulas that are in view first, shows the text, and sets the others piece by piece, so
+// that the page answers meanwhile and nothing jumps. Runs before MathJax and is called by it.
+"use strict";
+
+(() => {
+  const PIECE = 60; // formulas at a time
+  const config = window.MathJax;
+  if (!config || config.version) {
+    return;
+  }
+  const show = () => document.documentElement.classList.add("rederive-set");
+
+  function isNear(element) {
+    const { top, bottom } = element.getBoundingClientRect();
+    return bottom > -0.5 * window.innerHeight && top < 1.5 * window.innerHeight;
+  }
+
+  // A formula inside a closed fold has no place; it is set with the others.
+  async function setAll() {
+    const { typesetPromise } = window.MathJax;
+    let waiting = [...document.querySelectorAll(".bd-article .math")];
+    while (waiting.length) {
+      const near = waiting.filter((element) => element.offsetParent && isNear(element));
+      if (!near.length) {
+        show();
+      }
+      const piece = new Set(near.length ? near : waiting.slice(0, PIECE));
+      await typesetPromise([...piece]);
+      await new Promise((next) => setTimeout(next));
+      waiting = waiting.filter((element) => !piece.has(element));
+    }
+    show();
+    await typesetPromise(); // whatever else holds a formula
+  }
+
+  config.startup = {
+    ...config.startup,
+    pageReady: () => setAll().finally(show),
+  };
+  document.querySelector("script[src*='mathjax/']")?.addEventListener("error", show);
+})();
