@@ -1,4 +1,4 @@
-"""A Dask cluster gives the bits of a serial run, also when a worker is killed, and says what is wrong."""
+"""A Dask cluster gives the bits of a serial run, also if a worker is killed; errors are clear."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The names, arguments, types and devices that the pages and other modules rely on."""
+"""The names, arguments and types that the pages and other modules rely on."""
 
 import inspect
 import pathlib
@@ -6,8 +6,6 @@ import re
 
 import numpy as np
 import pytest
-import torch
-from torch._subclasses import FakeTensorMode
 
 import rederive
 import rederive_book
@@ -85,8 +83,6 @@ MODULES = {
         vocabularies,
     )
 }
-
-TORCH_MODULES = ("attention", "smoothing", "sphere", "flows", "integrators", "transport")
 
 # Every call that others make by position, with the names of its arguments.
 CONTRACT = {
@@ -187,99 +183,3 @@ def test_numpy_modules_return_floats_and_arrays():
         replicates.replicate(lambda rng: rng.random(), 2, 0),
     ]
     assert all(found.dtype == np.float64 and type(found) is np.ndarray for found in arrays)
-
-
-def torch_calls(new):
-    """One call of every public function of the torch modules; `new(*shape)` makes a tensor."""
-    mask = new(3, 5).bool()
-    like = {"dtype": new(1).dtype, "device": new(1).device}
-    tokens = new(2, 5, 3) / 3**0.5
-    heads = torch.eye(3, **like).repeat(4, 1, 1)
-
-    def rng():
-        return np.random.default_rng(0)
-
-    of_tokens_and_heads = {
-        f"flows.{name}": lambda name=name: getattr(flows, name)(tokens, heads)
-        for name in (
-            *("energy", "log_energy", "energy_gradient", "velocity", "dissipation"),
-            *("claimed_dissipation", "squared_slope", "effective_mobility"),
-            *("log_effective_mobility", "log_potentials", "mobility_covariance"),
-        )
-    }
-    return of_tokens_and_heads | {
-        "sphere.distance": lambda: sphere.distance(tokens, tokens),
-        "sphere.exponential": lambda: sphere.exponential(tokens, 0 * tokens),
-        "sphere.project": lambda: sphere.project(tokens, tokens),
-        "sphere.retract": lambda: sphere.retract(tokens),
-        "sphere.uniform": lambda: sphere.uniform(rng(), 4, **like),
-        "sphere.octahedral": lambda: sphere.octahedral(rng(), 6, **like),
-        "sphere.quasi_uniform": lambda: sphere.quasi_uniform(4, **like),
-        "transport.paired_distance": lambda: transport.paired_distance(tokens[0], tokens[1]),
-        "transport.optimal_plan": lambda: transport.optimal_plan(tokens[0], tokens[1]),
-        "transport.wasserstein_distance": lambda: transport.wasserstein_distance(
-            tokens[0], tokens[1]
-        ),
-        "transport.minimising_movements": lambda: transport.minimising_movements(
-            tokens[0], heads, 0.1
-        ),
-        "integrators.integrate": lambda: [
-            part
-            for part in integrators.integrate(tokens, np.eye(3)[None], 0.2, 0.1)
-            if part is not None
-        ],
-        "attention.causal_mask": lambda: attention.causal_mask(3, device=mask.device),
-        "attention.attention_weights": lambda: attention.attention_weights(
-            new(2, 1, 3, 4), new(2, 5, 4), 0.5, mask=mask
-        ),
-        "attention.attend": lambda: attention.attend(
-            new(3, 4), new(5, 4), new(2, 5, 6), 0.5, mask=mask
-        ),
-        "smoothing.nadaraya_watson": lambda: smoothing.nadaraya_watson(
-            new(700, 4), new(1300, 4), new(1300, 2), 0.5
-        ),
-        "smoothing.smoothing_weights": lambda: smoothing.smoothing_weights(
-            new(3, 4), new(5, 4), 0.5
-        ),
-    }
-
-
-def leaves(result):
-    if isinstance(result, torch.Tensor):
-        return [result]
-    return [leaf for part in result for leaf in leaves(part)]
-
-
-def run_fake(call, dtype):
-    """Run a call on a device that has no memory, and return its outputs."""
-    with FakeTensorMode():
-        calls = torch_calls(lambda *shape: torch.empty(*shape, dtype=dtype, device="meta"))
-        return leaves(calls[call]() if isinstance(call, str) else call())
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("call", torch_calls(torch.ones))
-def test_device_and_dtype_are_kept(call, dtype):
-    outputs = run_fake(call, dtype)
-    real = leaves(torch_calls(lambda *shape: torch.ones(*shape, dtype=dtype))[call]())
-    assert len(outputs) == len(real) > 0
-    for output, same in zip(outputs, real, strict=True):
-        assert output.device.type == "meta" and same.device.type == "cpu"
-        assert output.dtype == same.dtype
-        assert output.dtype in (dtype, torch.bool)
-        assert output.shape == same.shape
-
-
-def test_every_torch_function_is_tried():
-    wanted = {
-        f"{short}.{name}" for short in TORCH_MODULES for name in public_functions(MODULES[short])
-    }
-    assert set(torch_calls(torch.ones)) == wanted
-
-
-def test_a_function_that_forgets_the_device_is_caught():
-    def forgets():
-        return torch.empty(3, device="meta") + torch.zeros(3)
-
-    with pytest.raises(RuntimeError, match="device"):
-        run_fake(forgets, torch.float64)

@@ -6,6 +6,7 @@ listed with the reason and tried on the CPU.
 """
 
 import inspect
+import pathlib
 import types
 
 import numpy as np
@@ -277,8 +278,6 @@ def test_every_function_has_a_case():
 
 
 def test_every_module_that_imports_torch_is_here():
-    import pathlib
-
     folder = pathlib.Path(attention.__file__).parent
     users = {
         path.stem
@@ -311,10 +310,10 @@ FAULTS = {
         "sums = torch.zeros(paths, features.shape[1], count * n)",
         "flow_kernels.pair_sums",
     ),
-    "zeros of the default dtype": (
+    "a tensor of the default dtype": (
         integrators,
-        "totals, records, kept = x.new_zeros(len(x), 6), [], []",
-        "totals, records, kept = torch.zeros(len(x), 6, device=x.device), [], []",
+        "for time, _, _ in records], dtype=x.dtype, device=x.device)",
+        "for time, _, _ in records], device=x.device)",
         "integrators.integrate, frozen",
     ),
     "draws that are not moved": (

@@ -59,8 +59,8 @@ def _client(address):
     except (OSError, ValueError) as error:
         reason = str(error) or type(error).__name__
         raise ValueError(
-            f"executor: no scheduler answers at {address!r} within {PATIENCE} s ({reason}); start one "
-            "with `dask scheduler`, or give the address that it prints"
+            f"executor: no scheduler answers at {address!r} within {PATIENCE} s ({reason}); "
+            "start one with `dask scheduler`, or give the address that it prints"
         ) from error
 
 

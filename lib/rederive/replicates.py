@@ -227,8 +227,8 @@ def _spread(pool, task, count, workers, bar):
     except (BrokenExecutor, CancelledError) as error:
         missing = sorted(set(futures.values()) - set(found))
         raise RuntimeError(
-            "a worker process died, perhaps for want of memory, or the cluster's scheduler was lost; "
-            f"the batches of {size} replicates that begin at {missing} are not done"
+            "a worker process died, perhaps for want of memory, or the cluster's scheduler was "
+            f"lost; the batches of {size} replicates that begin at {missing} are not done"
         ) from error
     finally:
         for future in futures:

@@ -10,8 +10,9 @@
   }
   const show = () => document.documentElement.classList.add("rederive-set");
 
+  // The columns of a table move with any of its formulas: all of them count as near.
   function isNear(element) {
-    const { top, bottom } = element.getBoundingClientRect();
+    const { top, bottom } = (element.closest("table") || element).getBoundingClientRect();
     return bottom > -0.5 * window.innerHeight && top < 1.5 * window.innerHeight;
   }
 
