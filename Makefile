@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv/bin/python
 REDERIVE := $(VENV) -m rederive_book
 
-.PHONY: book test lab serve clean lock bench environment
+.PHONY: book test lab serve clean lock bench audit environment
 
 book: environment
 	@$(REDERIVE) book --profile "$(PROFILE)" --device "$(DEVICE)" --seed "$(SEED)" \
@@ -28,6 +28,10 @@ clean:
 
 bench: environment
 	$(VENV) -m benchmarks
+
+# Slow: plants faults in copies of the library and builds a page with each.
+audit: environment
+	$(VENV) -m audit
 
 # Resolves again within what pyproject.toml allows; versions already locked stay unless UPGRADE=--upgrade.
 lock: environment

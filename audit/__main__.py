@@ -9,10 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from audit import planting
+from audit import page, planting
 from rederive_book import claims
 
 RESULTS = Path(__file__).with_name("results")
+PAGE = planting.ROOT / "chapters" / "how-we-check.md"
 
 
 def main(arguments=None):
@@ -39,12 +40,13 @@ def line(result):
 
 
 def write(found):
-    """Write the results whole or not at all."""
+    """Write the results, whole or not at all, and put them into the page that shows them."""
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
     draft = RESULTS / "faults.json.new"
     draft.write_text(text, encoding="utf-8")
     draft.replace(RESULTS / "faults.json")
+    PAGE.write_text(page.updated(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
 
 
 def today():

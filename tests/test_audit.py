@@ -4,8 +4,8 @@ import ast
 import json
 
 import pytest
-from audit import planting
-from audit.__main__ import RESULTS
+from audit import page, planting
+from audit.__main__ import PAGE, RESULTS
 
 FAULTS = planting.load()
 
@@ -44,3 +44,11 @@ def test_the_last_audit_tried_every_fault_and_missed_none():
     tried = {result["what"] for result in found["faults"]}
     assert tried == {fault.what for fault in FAULTS}
     assert [result["what"] for result in found["faults"] if not result["caught"]] == []
+
+
+def test_the_page_shows_the_last_audit():
+    found = json.loads((RESULTS / "faults.json").read_text(encoding="utf-8"))
+    text = PAGE.read_text(encoding="utf-8")
+    assert page.updated(text, found) == text
+    with pytest.raises(ValueError, match="expected the lines"):
+        page.updated("no such lines", found)

@@ -30,7 +30,7 @@ experiment.__module__ = "__main__"  # so that workers get its code and need not 
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
@@ -106,7 +106,7 @@ def test_other_packages_on_a_worker_are_refused(client, monkeypatch):
 def test_a_cluster_without_workers_is_refused():
     with (
         distributed.LocalCluster(
-            n_workers=0, dashboard_address=None, silence_logs=50, processes=False
+            n_workers=0, dashboard_address=":0", silence_logs=50, processes=False
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
         pytest.raises(RuntimeError, match="no worker"),
@@ -121,7 +121,7 @@ def test_a_lost_scheduler_ends_with_a_clear_error():
 
     endless.__module__ = "__main__"
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     ) as cluster:
         client = distributed.Client(cluster, set_as_default=False)
         threading.Timer(1.5, client.close).start()

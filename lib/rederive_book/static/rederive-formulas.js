@@ -38,5 +38,8 @@
     ...config.startup,
     pageReady: () => setAll().finally(show),
   };
-  document.querySelector("script[src*='mathjax/']")?.addEventListener("error", show);
+  document.querySelector("script[src*='mathjax/']")?.addEventListener("error", () => {
+    document.documentElement.classList.add("rederive-plain");
+    show();
+  });
 })();

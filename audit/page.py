@@ -1,0 +1,67 @@
+"""Put the last results into the page that shows them, between two comment lines."""
+
+from __future__ import annotations
+
+BEGIN, END = "% faults: written by python -m audit", "% end of faults"
+
+
+def rendered(found):
+    """Results of the planted faults as Markdown.
+
+    Parameters
+    ----------
+    found : dict
+        `date`, `commit` and `faults`, see `audit.planting.try_fault`.
+
+    Returns
+    -------
+    str
+        One sentence and a table, ending in a newline.
+    """
+    faults = found["faults"]
+    caught = sum(fault["caught"] for fault in faults)
+    rows = [
+        f"| {fault['what']} | `{fault['module']}` | {named(fault)} |"
+        for fault in sorted(faults, key=lambda fault: fault["page"])
+    ]
+    return (
+        f"Of {len(faults)} faults {caught} were caught, on {found['date']} at commit "
+        f"`{found['commit']}`.\n\n"
+        "| fault planted | module | what the build named |\n|---|---|---|\n"
+        + "\n".join(rows)
+        + "\n"
+    )
+
+
+def named(fault):
+    """The claims that a build named, as references to their theorems."""
+    if not fault["claims"]:
+        return "**nothing**"
+    return ", ".join(f"{{prf:ref}}`{claim.replace('.', '-')}`" for claim in fault["claims"])
+
+
+def updated(text, found):
+    """The page with its results replaced.
+
+    Parameters
+    ----------
+    text : str
+        The page, with the two comment lines in it once each.
+    found : dict
+        As for `rendered`.
+
+    Returns
+    -------
+    str
+        The page anew.
+
+    Raises
+    ------
+    ValueError
+        If the page lacks one of the lines.
+    """
+    before, begin, rest = text.partition(BEGIN + "\n")
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"expected the lines {BEGIN!r} and {END!r} in the page")
+    return f"{before}{begin}\n{rendered(found)}\n{end}{after}"
