@@ -12,7 +12,7 @@ from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from rederive import free_probability, product_curve
 from rederive_book import explorer_free_product as free_product
-from rederive_book import explorer_html, explorer_picture, explorers
+from rederive_book import explorer_html, explorer_model, explorer_picture, explorers
 from rederive_book import explorer_pooling_weights as pooling_weights
 
 chromium = browser.chromium
@@ -90,7 +90,7 @@ def test_the_scripts_give_the_numbers_of_the_library(chromium, name):
     states = list(STATES[name]())
     assert len(states) >= 300
     for control in explorers.find(name).controls:  # every end of every slider is among them
-        if isinstance(control, explorers.Slider):
+        if isinstance(control, explorer_model.Slider):
             values = {state[control.name] for state in states}
             assert {control.low, control.high} <= values, control.name
         else:
@@ -145,8 +145,8 @@ def test_both_languages_write_numbers_alike(chromium):
     with scripts_of(chromium, "core.js") as page:
         found = page.evaluate("(all) => all.map(window.Rederive.core.numberText)", values)
         assert page.evaluate("window.Rederive.core.numberText(null)") == "none"
-    assert found == [explorers.number_text(value) for value in values]
-    assert explorers.number_text(None) == "none"
+    assert found == [explorer_model.number_text(value) for value in values]
+    assert explorer_model.number_text(None) == "none"
 
 
 def test_both_languages_choose_the_same_ticks(chromium):
@@ -216,7 +216,7 @@ def table(root):
 def expected_table(name, state):
     numbers = explorers.find(name).evaluate(state)
     rows = explorers.find(name).numbers
-    return [[row.key, explorers.number_text(numbers[row.key])] for row in rows]
+    return [[row.key, explorer_model.number_text(numbers[row.key])] for row in rows]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -275,7 +275,7 @@ def test_the_keyboard_moves_every_slider_to_its_ends(chromium, site, name):
         root = reach(page, name)
         state = explorer.state
         for control in explorer.controls:
-            if not isinstance(control, explorers.Slider):
+            if not isinstance(control, explorer_model.Slider):
                 continue
             slider = root.locator(f'input[data-control="{control.name}"]')
             for key, end in (("Home", control.low), ("End", control.high)):
@@ -306,7 +306,7 @@ def test_a_ratio_can_be_put_at_one(chromium, site):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_move_answers_within_a_frame(chromium, site, name):
     explorer = explorers.find(name)
-    sliders = [c for c in explorer.controls if isinstance(c, explorers.Slider)]
+    sliders = [c for c in explorer.controls if isinstance(c, explorer_model.Slider)]
     moves = [
         {slider.name: slider.low + share * (slider.high - slider.low)}
         for slider in sliders
@@ -384,7 +384,7 @@ def test_the_settings_are_within_their_ends(name):
     for state in (explorer.state, *(state for _, state in explorer.presets)):
         for control in explorer.controls:
             value = {**explorer.state, **state}[control.name]
-            if isinstance(control, explorers.Slider):
+            if isinstance(control, explorer_model.Slider):
                 assert control.low <= value <= control.high
                 places = [explorer_html.position(control, v) for v in (control.low, value)]
                 steps = (places[1] - places[0]) / control.step

@@ -12,8 +12,8 @@ from test_explorers import built, expected_table, reach, table
 
 from rederive import diversity, flows, integrators, sphere
 from rederive_book import explorer_flow_tokens as flow_tokens
+from rederive_book import explorer_model, explorers, token_starts
 from rederive_book import explorer_principal_angles as principal_angles
-from rederive_book import explorers, token_starts
 
 chromium = browser.chromium
 
@@ -43,7 +43,7 @@ def covers_every_end(states, explorer):
     """Every end of every slider and every option is among the states."""
     for control in explorer.controls:
         values = {state[control.name] for state in states}
-        if isinstance(control, explorers.Slider):
+        if isinstance(control, explorer_model.Slider):
             assert {control.low, control.high} <= values, control.name
         else:
             assert dict(control.options).keys() == values, control.name
@@ -433,7 +433,7 @@ def test_less_motion_starts_paused_and_steps(chromium, site):
         assert table(root) == expected_table(FLOW, flow_tokens.EXPLORER.state)
         root.get_by_role("button", name="Step").click()
         root.get_by_role("button", name="Step").click()
-        assert number(root, "time") == explorers.number_text(2 * DT)
+        assert number(root, "time") == explorer_model.number_text(2 * DT)
         root.get_by_role("button", name="Restart").click()
         assert table(root) == expected_table(FLOW, flow_tokens.EXPLORER.state)
         root.get_by_role("button", name="Play").click()
@@ -534,7 +534,7 @@ def test_a_step_of_the_largest_cloud_is_quick(chromium):
 
 @pytest.mark.parametrize("name", [ANGLES, FLOW])
 def test_a_move_answers_within_a_frame(chromium, site, name):
-    sliders = [c for c in explorers.find(name).controls if isinstance(c, explorers.Slider)]
+    sliders = [c for c in explorers.find(name).controls if isinstance(c, explorer_model.Slider)]
     moves = [
         {s.name: s.low + round(share * (s.high - s.low) / s.step) * s.step}
         for s in sliders

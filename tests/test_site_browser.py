@@ -82,7 +82,7 @@ SIDEWAYS = """(wide) => {
   return found.slice(0, 6);
 }"""
 AXE = """async (rules) => {
-  const options = { resultTypes: ["violations"] };
+  const options = { preload: false, resultTypes: ["violations"] };
   if (rules) {
     options.runOnly = { type: "rule", values: rules };
   }

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from rederive import free_probability, product_curve, spikes
+from rederive_book.explorer_model import Explorer, Number, Slider, State, number_text
 from rederive_book.explorer_picture import Picture, round_up
-from rederive_book.explorers import Explorer, Number, Slider, State, number_text
 
 __all__ = ["EXPLORER", "evaluate", "still"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rederive import sequences, sign_sequences
+from rederive_book.explorer_model import Choice, Explorer, Number, Slider, State, number_text
 from rederive_book.explorer_picture import Picture, round_up
-from rederive_book.explorers import Choice, Explorer, Number, Slider, State, number_text
 
 __all__ = ["EXPLORER", "correlation", "evaluate", "still", "weights"]
 

@@ -25,25 +25,23 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
-from rederive_book import __version__
+from rederive_book import (
+    __version__,
+    explorer_flow_tokens,
+    explorer_free_product,
+    explorer_pooling_weights,
+    explorer_principal_angles,
+)
 from rederive_book.explorer_html import html
-from rederive_book.explorer_model import Choice, Explorer, Number, Slider, State, number_text
+from rederive_book.explorer_model import Explorer
 
-__all__ = ["Choice", "Explorer", "Number", "Slider", "State", "find", "html", "number_text"]
+__all__ = ["find", "modules"]
 
 SCRIPTS = Path(__file__).parent / "static" / "explorers"
 
 
 def modules() -> dict[str, ModuleType]:
     """The module of each explorer, by name."""
-    # Late: they import this module, and the library with everything that it needs.
-    from rederive_book import (
-        explorer_flow_tokens,
-        explorer_free_product,
-        explorer_pooling_weights,
-        explorer_principal_angles,
-    )
-
     found = (
         explorer_flow_tokens,
         explorer_free_product,
