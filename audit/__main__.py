@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from audit import page, planting
@@ -20,13 +22,15 @@ def main(arguments=None):
     """Plant every fault, write ``results/faults.json``, and return 1 if one was not caught."""
     parser = argparse.ArgumentParser(prog="python -m audit", description=__doc__)
     parser.add_argument("--only", default="", help="only faults whose description contains this")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults at a time")
     options = parser.parse_args(arguments)
     ids = set(claims.load(planting.ROOT / "chapters"))
     faults = [fault for fault in planting.load() if options.only in fault.what]
     found = []
-    for fault in faults:
-        found.append(planting.try_fault(fault, ids))
-        print(("caught  " if found[-1]["caught"] else "MISSED  ") + line(found[-1]), flush=True)
+    with ThreadPoolExecutor(options.jobs) as pool:  # each try is a process of its own
+        for result in pool.map(lambda fault: planting.try_fault(fault, ids), faults):
+            found.append(result)
+            print(("caught  " if result["caught"] else "MISSED  ") + line(result), flush=True)
     if not options.only:
         write({"date": today(), "commit": commit(), "faults": found})
     missed = sum(not result["caught"] for result in found)

@@ -235,7 +235,7 @@ def contract(device_of):
 
 SMALL = {"tokens": 300, "cloud": 600, "paths": 6, "steps": 3, "points": 500, "length": 64}
 SMALL |= {"texts": 2, "words": 16, "layers": 2, "width": 48, "training": 3}
-FULL = {"tokens": 20_000, "cloud": 100_000, "paths": 200, "steps": 10, "points": 50_000}
+FULL = {"tokens": 20_000, "cloud": 100_000, "paths": 200, "steps": 10, "points": 20_000}
 FULL |= {"length": 4096, "texts": 16, "words": 128, "layers": 6, "width": 384, "training": 30}
 
 
@@ -290,8 +290,8 @@ def engines(size, kind):
         ),
         Case(
             f"smoothing, {size['points']} points",
-            lambda: smoothing.nadaraya_watson(points, places, places, 0.5),
-            size["points"], 2 * (12 / 0.5) ** 2,
+            lambda: smoothing.nadaraya_watson(points, places, places, 1.0),
+            size["points"], 2 * 12.0**2,
         ),
         Case(
             f"attention, {size['length']} tokens",

@@ -141,18 +141,27 @@ def race(device, size, budget):
             rows.append(row)
             if time.perf_counter() - began > budget:
                 continue
-            spent, found, peak = seconds(mine.call, device, 2, 5, budget / 20)
-            row |= {"device_s": spent, "peak_bytes": peak, "cpu_s": None, "ratio": None}
-            if mine.reference:
-                found, reference = mine.part(found), mine.reference()
-            else:
-                row["cpu_s"], reference, _ = seconds(plain.call, "cpu", 1, 3, budget / 100)
-                row["ratio"] = row["cpu_s"] / spent
-            row["error"] = distance(found, reference)
+            try:
+                row |= timed(mine, plain, device, budget)
+            except (RuntimeError, MemoryError) as error:  # the others are tried all the same
+                row |= {"passed": False, "failure": f"{type(error).__name__}: {error}"}
+                continue
             if dtype == torch.float64 or not mine.only_double:
                 row["tolerance"] = float(2 * mine.tolerance(dtype))
                 row["passed"] = row["error"] <= row["tolerance"]
     return rows
+
+
+def timed(mine, plain, device, budget):
+    """Times, peak memory and difference of an engine on the device and its twin on the CPU."""
+    spent, found, peak = seconds(mine.call, device, 2, 5, budget / 20)
+    row = {"device_s": spent, "peak_bytes": peak, "cpu_s": None, "ratio": None}
+    if mine.reference:
+        found, reference = mine.part(found), mine.reference()
+    else:
+        row["cpu_s"], reference, _ = seconds(plain.call, "cpu", 1, 3, budget / 100)
+        row["ratio"] = row["cpu_s"] / spent
+    return row | {"error": distance(found, reference)}
 
 
 def waits(device):
@@ -212,6 +221,9 @@ def shown(report):
     yield f"{'':50}{'dtype':>9}{'device':>12}{'CPU':>12}{'ratio':>8}{'peak':>10}{'error':>10}"
     for row in report["engines"]:
         line = f"{row['name']:50}{row['dtype']:>9}"
+        if "failure" in row:
+            yield f"{line}  FAILED: {row['failure']}"
+            continue
         if "device_s" not in row:
             yield line + "  not timed: no time left"
             continue
@@ -228,7 +240,7 @@ def shown(report):
         yield f"{words}: {found}"
     if not report["transport"]:
         yield "rederive.transport was not tried: POT is not installed"
-    late = sum("device_s" not in row for row in report["engines"])
+    late = sum(not {"device_s", "failure"} & set(row) for row in report["engines"])
     words = ("all passed" if report["passed"] else "FAILED") + f", {late} engines not tried" * (
         late > 0
     )

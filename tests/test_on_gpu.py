@@ -9,10 +9,10 @@ import on_gpu
 import pytest
 import torch
 import yaml
-from gpu_cases import contract
+from gpu_cases import SMALL, contract
 from test_devices import LIBRARY, WITHOUT_TENSORS, public_functions
 
-from rederive import flow_kernels
+from rederive import encoder, flow_kernels
 
 SCRIPT = pathlib.Path(__file__).with_name("on_gpu.py")
 
@@ -101,6 +101,18 @@ def test_a_kernel_that_loses_digits_is_caught(monkeypatch):
     failed = {row["name"] for row in on_gpu.compare("cpu") if not row["passed"]}
     assert failed >= {"flow_kernels.pair_sums", "flow_kernels.rates, plain"}
     assert not any(name.startswith(("attention.", "sphere.", "flows.")) for name in failed)
+
+
+def test_an_engine_that_breaks_does_not_stop_the_others(monkeypatch):
+    def full(*args):
+        raise MemoryError("no room for 3 texts")
+
+    monkeypatch.setattr(encoder, "forward", full)
+    rows = on_gpu.race("cpu", SMALL | {"paths": 2}, budget=60)
+    broken = [row for row in rows if "failure" in row]
+    assert [row["name"].split(",")[0] for row in broken] == ["encoder"] * 2
+    assert all("no room for 3 texts" in row["failure"] and not row["passed"] for row in broken)
+    assert all("device_s" in row for row in rows if row not in broken)
 
 
 def test_the_workflow_runs_it_before_the_book():

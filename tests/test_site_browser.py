@@ -270,8 +270,8 @@ def test_keyboard_reaches_every_link_and_shows_where_it_is(site, name):
                 break
             if not (focus["marked"] and focus["seen"]):
                 faint.append(focus["name"])
-        assert page.evaluate(MISSED) == []
-        assert faint == []
+        assert page.evaluate(MISSED) == [], "the keyboard does not reach these"
+        assert faint == [], "these have the focus and do not show it"
 
 
 @pytest.mark.parametrize("name", PAGES[:1])

@@ -230,7 +230,8 @@ def train_in_context(
     keys, queries = (maps[:, :, i].clone().requires_grad_() for i in (0, 1))
     gain = torch.ones(maps.shape[:2], **kind).requires_grad_()
     targets = sorted(set(zip(ranks, links, strict=True)))
-    which = torch.tensor([targets.index(pair) for pair in zip(ranks, links, strict=True)])
+    which = [targets.index(pair) for pair in zip(ranks, links, strict=True)]
+    which = torch.tensor(which, device=device)
     optimiser = torch.optim.AdamW(
         [
             {"params": [keys, queries], "weight_decay": decay},

@@ -1,4 +1,4 @@
-"""Where an installed Chromium is: the book prints and tests itself in it and never brings one along."""
+"""Where an installed Chromium is: the book is printed and tested in it, and brings none along."""
 
 from __future__ import annotations
 
