@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv/bin/python
 REDERIVE := $(VENV) -m rederive_book
 
-.PHONY: book test lab serve clean lock bench audit environment
+.PHONY: book test check-site pdf lab serve clean lock bench audit environment
 
 book: environment
 	@$(REDERIVE) book --profile "$(PROFILE)" --device "$(DEVICE)" --seed "$(SEED)" \
@@ -16,6 +16,13 @@ test: environment
 	$(VENV) -m ruff format --check .
 	.venv/bin/lint-imports
 	$(VENV) -m pytest -q $(TESTS)
+
+# Looks at every page of the built site in an installed Chromium.
+check-site: environment
+	CHECK_SITE=1 $(VENV) -m pytest -q tests/test_site_browser.py
+
+pdf: environment
+	@$(VENV) -m rederive_book.pdf
 
 lab: environment
 	@$(REDERIVE) lab --page "$(PAGE)"

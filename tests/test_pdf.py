@@ -14,7 +14,12 @@ TOC = {
     "parts": [
         {
             "caption": "Chapters",
-            "chapters": [{"file": "chapters/a/index", "sections": [{"file": "chapters/a/b"}]}],
+            "chapters": [
+                {
+                    "file": "chapters/a/index",
+                    "sections": [{"file": f"chapters/a/{name}"} for name in "bc"],
+                }
+            ],
         }
     ],
 }
@@ -28,9 +33,13 @@ PAGES = {
 }
 
 
+LONG = " ".join(["A long heading that is broken into several lines"] * 3)
+PAGES["a/c"] = f"<h1>{LONG}</h1>"
+
+
 @pytest.fixture
 def book(tmp_path):
-    """A built site of three pages."""
+    """A built site of four pages."""
     (tmp_path / "_toc.yml").write_text(yaml.safe_dump(TOC), encoding="utf-8")
     (tmp_path / "_config.yml").write_text("title: Book\n", encoding="utf-8")
     for name, text in PAGES.items():
@@ -50,12 +59,13 @@ def test_pages_come_in_the_order_of_the_contents_and_sections_lie_deeper():
         ("chapters/index.html", 0, None),
         ("chapters/a/index.html", 0, "Chapters"),
         ("chapters/a/b.html", 1, None),
+        ("chapters/a/c.html", 1, None),
     ]
 
 
 def test_names_are_those_of_the_page_and_links_lead_to_them(book):
     made = pdf_pages.documents(book, book / "_build" / "pdf")
-    assert list(made) == ["contents", "index", "a-index", "a-b"]
+    assert list(made) == ["contents", "index", "a-index", "a-b", "a-c"]
     for page, name in (("index", "a-b--law"), ("index", "a-index"), ("a-b", "index")):
         assert f'href="{pdf_pages.ELSEWHERE}{name}"' in made[page]
     assert 'id="a-b--law"' in made["a-b"] and 'href="#a-b--law"' in made["a-b"]
@@ -94,9 +104,9 @@ def test_book_is_one_file_with_outline_and_links_between_pages(book, installed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chromium, "browser", lambda: _Lent(installed))
         reader = PdfReader(pdf.write(book))
-    assert len(reader.pages) == 4
+    assert len(reader.pages) == 5
     titles = _titles(reader.outline)
-    assert titles == ["Book", "Chapter A", ["Page B", ["Law"]]]
+    assert titles == ["Book", "Chapter A", ["Page B", ["Law"], LONG]]
     places = [
         link.get_object()["/Dest"][0].get_object()
         for link in reader.pages[1]["/Annots"]

@@ -28,7 +28,7 @@ from pypdf.generic import (
 )
 
 from rederive_book import chromium
-from rederive_book.pdf_pages import ELSEWHERE, documents, slug, toc
+from rederive_book.pdf_pages import ELSEWHERE, documents, headings, slug, toc
 
 NAME = "attention-rederived.pdf"
 _MINUTES = 10
@@ -73,14 +73,15 @@ def write(root: Path) -> Path:
             source = work / f"{name}.html"
             source.write_text(document, encoding="utf-8")
             _print(browser, source, work / f"{name}.pdf")
+    titles = {_packed(title): title for text in made.values() for title in headings(text)}
     depths = {slug(entry.file): entry.depth for entry in toc(root)}
-    join({work / f"{name}.pdf": depths.get(name, 0) for name in made}, work / NAME)
+    join({work / f"{name}.pdf": depths.get(name, 0) for name in made}, work / NAME, titles)
     os.replace(work / NAME, result)
     shutil.rmtree(work)
     return result
 
 
-def join(files: Mapping[Path, int], result: Path) -> None:
+def join(files: Mapping[Path, int], result: Path, titles: Mapping[str, str]) -> None:
     """Join printed pages into one file with one outline, and links that lead from page to page.
 
     Parameters
@@ -89,6 +90,8 @@ def join(files: Mapping[Path, int], result: Path) -> None:
         The printed pages in order, and how deep each lies in the outline: 0, or 1 for a page of
         the chapter before it.
     result : Path
+    titles : mapping of str to str
+        Headings without their spaces to headings: Chromium's outline glues broken lines together.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def join(files: Mapping[Path, int], result: Path) -> None:
     """
     book = PdfWriter()
     places: dict[str, ArrayObject] = {}
-    top = None
+    chapter = None
     for file, depth in files.items():
         reader, first = PdfReader(file), len(book.pages)
         # pypdf drops links to names that it has not met yet: they travel as addresses.
@@ -107,7 +110,8 @@ def join(files: Mapping[Path, int], result: Path) -> None:
                 action = {NameObject("/S"): NameObject("/URI"), NameObject("/URI"): address}
                 link[NameObject("/A")] = DictionaryObject(action)
         book.append(reader, import_outline=False)
-        top = _outline(book, reader, first, reader.outline, top if depth else None) or top
+        start = _outline(book, reader, first, titles, reader.outline, chapter if depth else None)
+        chapter = chapter if depth else start
         for name, place in reader.named_destinations.items():
             page = book.pages[first + reader.get_destination_page_number(place)]
             where = (place.left or 0, place.top or 0, 0)
@@ -130,20 +134,34 @@ def join(files: Mapping[Path, int], result: Path) -> None:
     book.write(result)
 
 
-def _outline(book: PdfWriter, reader: PdfReader, first: int, items: list, parent: Any) -> Any:
+def _outline(
+    book: PdfWriter,
+    reader: PdfReader,
+    first: int,
+    titles: Mapping[str, str],
+    items: list,
+    parent: Any,
+) -> Any:
     """Add the outline of one file below a parent; returns its first entry."""
     start = last = None
     for item in items:
         if isinstance(item, list):
-            _outline(book, reader, first, item, last)
+            _outline(book, reader, first, titles, item, last)
             continue
         page = first + reader.get_destination_page_number(item)
         where = Fit.xyz(left=item.left, top=item.top)
         last = book.add_outline_item(
-            title=item.title.rstrip("#"), page_number=page, parent=parent, fit=where
+            title=titles.get(_packed(item.title), item.title),
+            page_number=page,
+            parent=parent,
+            fit=where,
         )
         start = start or last
     return start
+
+
+def _packed(title: str) -> str:
+    return "".join(title.split())
 
 
 def _links(pages: Iterable[PageObject]) -> Iterator[DictionaryObject]:

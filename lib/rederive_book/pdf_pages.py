@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -180,6 +181,12 @@ def documents(root: Path, target: Path) -> dict[str, str]:
         body = f'{text}<div class="book-anchors" aria-hidden="true">{anchors}</div>'
         made[slug(entry.file)] = _page(title, heads[entry.file], body)
     return made
+
+
+def headings(document: str) -> list[str]:
+    """The words of the headings of a document."""
+    soup = BeautifulSoup(document, "html.parser")
+    return [" ".join(found.get_text().split()) for found in soup.find_all(re.compile("h[1-6]"))]
 
 
 def _named(text: Tag) -> list[str]:

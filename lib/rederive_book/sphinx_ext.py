@@ -213,6 +213,10 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_post_transform(ReferencesWhereBuilt)
     app.add_post_transform(site_map.DrawMaps)
     app.add_css_file("rederive-book.css")
+    app.add_css_file("rederive-screens.css")
+    # Deferred and not asynchronous: they have to run before MathJax.
+    app.add_js_file("rederive-formulas.js", loading_method="defer")
+    app.add_js_file("rederive-print.js", loading_method="defer")
     app.add_js_file("rederive-claims.js", loading_method="defer")
     app.add_js_file("rederive-animations.js", loading_method="defer")
     app.add_js_file("rederive-hover.js", loading_method="defer")
