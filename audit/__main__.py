@@ -31,11 +31,18 @@ def main(arguments=None):
         for result in pool.map(lambda fault: planting.try_fault(fault, ids), faults):
             found.append(result)
             print(("caught  " if result["caught"] else "MISSED  ") + line(result), flush=True)
-    if not options.only:
-        write({"date": today(), "commit": commit(), "faults": found})
+    write({"date": today(), "commit": commit(), "faults": with_earlier(found)})
     missed = sum(not result["caught"] for result in found)
     print(f"{len(found) - missed} of {len(found)} faults caught")
     return int(missed > 0)
+
+
+def with_earlier(found):
+    """Results of all faults in their order: those found now, else those of the last audit."""
+    file = RESULTS / "faults.json"
+    earlier = json.loads(file.read_text(encoding="utf-8"))["faults"] if file.exists() else []
+    last = {result["what"]: result for result in [*earlier, *found]}
+    return [last[fault.what] for fault in planting.load() if fault.what in last]
 
 
 def line(result):

@@ -104,8 +104,8 @@ def try_fault(fault, ids, *, timeout=900):
     Returns
     -------
     dict
-        `what`, `module`, `page`, `caught` (bool), `claims` (those that the build names) and
-        `seconds`.
+        `what`, `module`, `page`, `failed` (whether the build failed), `caught` (whether it named
+        a claim, too), `claims` (those that it named) and `seconds`.
 
     Raises
     ------
@@ -128,6 +128,7 @@ def try_fault(fault, ids, *, timeout=900):
         "what": fault.what,
         "module": fault.file.removesuffix(".py"),
         "page": fault.page,
+        "failed": done.returncode != 0,
         "caught": bool(named),
         "claims": named,
         "seconds": round(time.monotonic() - begun, 1),
