@@ -19,7 +19,7 @@ PAGE = planting.ROOT / "chapters" / "how-we-check.md"
 
 
 def main(arguments=None):
-    """Plant every fault, write ``results/faults.json``, and return 1 if one was not caught."""
+    """Plant faults, write ``results/faults.json``, and return 1 if one goes unnoticed."""
     parser = argparse.ArgumentParser(prog="python -m audit", description=__doc__)
     parser.add_argument("--only", default="", help="only faults whose description contains this")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults at a time")
@@ -32,8 +32,8 @@ def main(arguments=None):
             found.append(result)
             print(("caught  " if result["caught"] else "MISSED  ") + line(result), flush=True)
     write({"date": today(), "commit": commit(), "faults": with_earlier(found)})
-    missed = sum(not result["caught"] for result in found)
-    print(f"{len(found) - missed} of {len(found)} faults caught")
+    missed = sum(not (result["caught"] or result["tested"]) for result in found)
+    print(f"{sum(result['caught'] for result in found)} of {len(found)} faults caught by the book")
     return int(missed > 0)
 
 

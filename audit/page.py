@@ -25,7 +25,7 @@ def rendered(found):
         for fault in sorted(faults, key=lambda fault: fault["page"])
     ]
     return (
-        f"Of {len(faults)} faults {caught} were caught, on {found['date']} at commit "
+        f"Of {len(faults)} faults {caught} were caught by the book, on {found['date']} at commit "
         f"`{found['commit']}`.\n\n"
         "| fault planted | module | what the build named |\n|---|---|---|\n"
         + "\n".join(rows)
@@ -36,7 +36,7 @@ def rendered(found):
 def named(fault):
     """The claims that a build named, as references to their theorems."""
     if not fault["claims"]:
-        return "**nothing**"
+        return "no claim; tests of the library fail" if fault.get("tested") else "**nothing**"
     return ", ".join(f"{{prf:ref}}`{claim.replace('.', '-')}`" for claim in fault["claims"])
 
 

@@ -105,7 +105,8 @@ def try_fault(fault, ids, *, timeout=900):
     -------
     dict
         `what`, `module`, `page`, `failed` (whether the build failed), `caught` (whether it named
-        a claim, too), `claims` (those that it named) and `seconds`.
+        a claim, too), `claims` (those that it named), `tested` (whether the tests of the module
+        fail; asked only of a fault that the build does not catch) and `seconds`.
 
     Raises
     ------
@@ -120,10 +121,10 @@ def try_fault(fault, ids, *, timeout=900):
         module = copy / "lib" / "rederive" / fault.file
         module.write_text(planted(module.read_text(encoding="utf-8"), fault), encoding="utf-8")
         done = build_page(copy, fault.page, timeout)
-    said = done.stdout + done.stderr
-    named = sorted(
-        ids & set(re.findall(r"[a-z0-9-]+\.[a-z0-9-]+", said)) if done.returncode else ()
-    )
+        said = done.stdout + done.stderr
+        mentioned = ids & set(re.findall(r"[a-z0-9-]+\.[a-z0-9-]+", said))
+        named = sorted(mentioned) if done.returncode else []
+        tested = None if named else tests_fail(copy, fault.file.removesuffix(".py"), timeout)
     return {
         "what": fault.what,
         "module": fault.file.removesuffix(".py"),
@@ -131,6 +132,7 @@ def try_fault(fault, ids, *, timeout=900):
         "failed": done.returncode != 0,
         "caught": bool(named),
         "claims": named,
+        "tested": tested,
         "seconds": round(time.monotonic() - begun, 1),
     }
 
@@ -162,6 +164,25 @@ def build_page(folder, page, timeout):
         timeout=timeout,
         check=False,
     )
+
+
+def tests_fail(folder, module, timeout):
+    """Whether a test fails in one of the files that mention the module."""
+    files = [
+        str(file)
+        for file in sorted((folder / "tests").glob("test_*.py"))
+        if re.search(rf"\b{module}\b", file.read_text(encoding="utf-8"))
+        and not file.name.startswith(("test_audit", "test_contract", "test_imports"))
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        timeout=timeout,
+        check=False,
+    )
+    return done.returncode == 1
 
 
 def environment(folder):
