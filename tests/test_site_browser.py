@@ -44,7 +44,13 @@ WIDE = (
     ".rederive-map-box, .output, .rederive-statement"
 )
 #: Findings of axe that are the theme's own: rule, part of the selector, reason.
-THEMES_OWN = ()
+THEMES_OWN = (
+    (
+        "aria-required-children",
+        ".citation-list",
+        "docutils gives citations the role doc-biblioentry, which axe does not take for list items",
+    ),
+)
 
 WATCH = """
 window.shifts = [];
