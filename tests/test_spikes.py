@@ -201,6 +201,13 @@ class TestFluctuations:
         assert abs(units.mean() - fluctuations.TRACY_WIDOM_MEAN) < 0.4
         assert units.std() == pytest.approx(fluctuations.TRACY_WIDOM_SD, rel=0.2)
 
+    @pytest.mark.parametrize("excess", [-2.0, -1.5, 0.0, 1.0])
+    def test_a_strong_spike_varies_like_a_mean_of_squares(self, excess):
+        # λ ≈ Σ (v·c_n)²/N with v·c_n = √y f: the variance is y²(E f⁴ − 1)/N, E f⁴ = 3 + excess
+        y, samples = 1e5, 200
+        found = fluctuations.outlier_sd(y, 1.0, 1e-9, 100 / samples, 100, excess)
+        assert found**2 * samples / y**2 == pytest.approx(2 + excess, abs=1e-4)
+
     def test_textbook_variance_of_a_sample_outlier(self):
         # a vast vocabulary, far spike: Var λ → (2/N) ℓ² ψ′ with ℓ = 1 + θ
         theta, gamma, d = 3.0, 0.5, 100
