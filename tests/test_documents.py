@@ -40,8 +40,8 @@ def steps() -> list[tuple[str, dict]]:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_make_command_that_is_named_exists(path):
-    targets = set(re.findall(r"^([a-z]+):", text("Makefile"), re.M))
-    named = set(re.findall(r"(?:^|`)make ([a-z]+)", path.read_text(encoding="utf-8"), re.M))
+    targets = set(re.findall(r"^([a-z-]+):", text("Makefile"), re.M))
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", path.read_text(encoding="utf-8"), re.M))
     assert named <= targets
 
 
