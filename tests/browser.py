@@ -5,52 +5,36 @@ Where Playwright or a Chromium is missing the run prints one line that says so.
 """
 
 import contextlib
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+from rederive_book import chromium as installed
+
 STATIC = Path(__file__).parents[1] / "lib" / "rederive_book" / "static"
 
 _told = []
 
 
-def find():
-    """The path of an installed Chromium, or None."""
-    named = os.environ.get("CHROMIUM")
-    return named or next(filter(None, map(shutil.which, NAMES)), None)
-
-
-def _missing():
-    try:
-        import playwright.sync_api  # noqa: F401
-    except ImportError:
-        return "playwright is not installed"
-    return None if find() else f"found no Chromium ({', '.join(NAMES)}, or the variable CHROMIUM)"
+def leave_out(request, line):
+    """Print why tests are left out, once a run, and skip the one that asks."""
+    if line not in _told:
+        _told.append(line)
+        plugins = request.config.pluginmanager
+        with plugins.get_plugin("capturemanager").global_and_fixture_disabled():
+            reporter = plugins.get_plugin("terminalreporter")
+            reporter.ensure_newline()
+            reporter.write_line(line)
+    pytest.skip(line)
 
 
 @pytest.fixture(scope="module")
 def chromium(request):
     """The browser, started once a module; `visit` opens pages in it."""
-    missing = _missing()
-    if missing:
-        line = f"tests in a real browser were left out: {missing}"
-        if not _told:
-            _told.append(line)
-            plugins = request.config.pluginmanager
-            with plugins.get_plugin("capturemanager").global_and_fixture_disabled():
-                reporter = plugins.get_plugin("terminalreporter")
-                reporter.ensure_newline()
-                reporter.write_line(line)
-        pytest.skip(line)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    if missing := installed.missing():
+        leave_out(request, f"tests in a real browser were left out: {missing}")
+    with installed.browser() as started:
+        yield started
 
 
 @contextlib.contextmanager
