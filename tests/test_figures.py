@@ -6,6 +6,7 @@ import io
 import itertools
 import struct
 import types
+import xml.etree.ElementTree as ElementTree
 
 import matplotlib
 import numpy as np
@@ -108,13 +109,24 @@ def test_names_are_plain(figure, name):
 
 def test_bundle_holds_one_picture_and_the_numbers(figure):
     bundle, metadata = figures.mime_bundle(figure, "a-1", {"x": [1.0, 2.0]})
+    root = ElementTree.fromstring(bundle["image/svg+xml"])
+    width = float(root.attrib["viewBox"].split()[2])
+    assert width == pytest.approx(figure.get_figwidth() * 72)
+    assert metadata["image/svg+xml"]["width"] == round(figure.get_figwidth() * 96)
+    assert metadata["rederive_figure"] == {"name": "a-1", "csv": "x\n1.0\n2.0\n"}
+    assert "text/html" not in bundle  # a second rendering would hide the picture
+
+
+def test_a_picture_too_heavy_as_vectors_is_sent_as_pixels(figure):
+    points = np.random.default_rng(1).standard_normal((2, 9000))
+    figure.axes[0].plot(*points, ".")
+    bundle, metadata = figures.mime_bundle(figure, "many", {"x": points[0]})
+    assert sorted(bundle) == ["image/png", "text/plain"]
     png = base64.b64decode(bundle["image/png"])
     assert png.startswith(b"\x89PNG")
     pixels, _ = struct.unpack(">II", png[16:24])
     assert pixels == round(figure.get_figwidth() * figures.DPI)
     assert metadata["image/png"]["width"] == round(figure.get_figwidth() * 96)
-    assert metadata["rederive_figure"] == {"name": "a-1", "csv": "x\n1.0\n2.0\n"}
-    assert "text/html" not in bundle  # a second rendering would hide the picture
 
 
 def test_the_same_figure_gives_the_same_bytes(figure):
@@ -149,7 +161,7 @@ def test_a_kernel_shows_the_figure_exactly_once():
     NotebookClient(book, timeout=120, kernel_name="python3").execute()
     (output,) = book.cells[0].outputs
     assert output.output_type == "display_data"
-    assert "image/png" in output.data
+    assert "image/svg+xml" in output.data
     assert output.metadata["rederive_figure"]["csv"] == "y\n0\n1\n"
 
 
@@ -163,8 +175,9 @@ def test_the_site_puts_the_link_behind_the_picture_and_leaves_other_outputs_alon
         data = types.SimpleNamespace(mime_type=mime_type, output_metadata=metadata)
         return figures.FigureRenderer.handle_mime(renderer, data, inline)
 
-    picture, link = handle("image/png", figure)
-    assert isinstance(picture, nodes.image)
+    for mime_type in ("image/png", "image/svg+xml"):
+        picture, link = handle(mime_type, figure)
+        assert isinstance(picture, nodes.image)
     html = link.astext()
     assert 'class="rederive-download"' in html
     assert 'download="a.csv"' in html

@@ -56,13 +56,14 @@ def test_only_the_search_page_loads_the_index_of_the_search(page, tmp_path):
     assert finish.finish_page(head + kept, search, tmp_path) == head + kept
 
 
-def test_picture_keeps_its_place_before_it_is_loaded(page):
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_picture_keeps_its_place_before_it_is_loaded(page, kind):
     import matplotlib.pyplot as plt
 
     figure = plt.figure(figsize=(7, 3))
-    figure.savefig(page.parent / "figure.png", dpi=100)
+    figure.savefig(page.parent / f"figure.{kind}", dpi=100)
     plt.close(figure)
-    text = '<img alt="a &gt; b" src="figure.png" style="width: 672px;"/>'
+    text = f'<img alt="a &gt; b" src="figure.{kind}" style="width: 672px;"/>'
     made = finish.steady_pictures(text, page)
     assert 'loading="lazy"' in made and 'width="672" height="288"' in made
     assert 'alt="a &gt; b"' in made

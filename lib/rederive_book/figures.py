@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import gzip
 import io
 import math
 import numbers
@@ -27,7 +28,8 @@ __all__ = ["PALETTE", "STYLES", "FigureRenderer", "csv_text", "mime_bundle", "sh
 
 METADATA_KEY = "rederive_figure"
 WIDTH = 7.0  # inches; at 96 CSS pixels to the inch this is the width of the text column
-DPI = 200
+DPI = 200  # of pictures that are sent as pixels
+HEAVIEST = 60_000  # bytes of a compressed vector picture: what pixels of that size take
 
 #: Named colours, after Okabe and Ito, darkened where needed to stand out from the off-white card.
 PALETTE = {
@@ -170,14 +172,22 @@ def mime_bundle(fig: mpl.figure.Figure, name: str, data: dict[str, object]) -> t
     if not re.fullmatch(r"[a-z0-9-]+", name):
         raise ValueError(f"name: expected letters a-z, digits and hyphens, got {name!r}")
     text = csv_text(data)
-    buffer = io.BytesIO()
-    fig.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+    mime_type, picture = _picture(fig, name)
     width = round(fig.get_figwidth() * 96)
-    bundle = {
-        "image/png": base64.b64encode(buffer.getvalue()).decode("ascii"),
-        "text/plain": f"figure {name}",
-    }
-    return bundle, {"image/png": {"width": width}, METADATA_KEY: {"name": name, "csv": text}}
+    bundle = {mime_type: picture, "text/plain": f"figure {name}"}
+    return bundle, {mime_type: {"width": width}, METADATA_KEY: {"name": name, "csv": text}}
+
+
+def _picture(fig: mpl.figure.Figure, name: str) -> tuple[str, str]:
+    """A figure as vectors, or as pixels where vectors would be heavy to send."""
+    vectors, pixels = io.StringIO(), io.BytesIO()
+    # The salt keeps names within the file the same from build to build.
+    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
+        fig.savefig(vectors, format="svg", metadata={"Date": None, "Creator": None})
+    if len(gzip.compress(vectors.getvalue().encode("utf-8"))) <= HEAVIEST:
+        return "image/svg+xml", vectors.getvalue()
+    fig.savefig(pixels, format="png", dpi=DPI, metadata={"Software": None})
+    return "image/png", base64.b64encode(pixels.getvalue()).decode("ascii")
 
 
 def show(fig: mpl.figure.Figure, name: str, data: dict[str, object]) -> None:
@@ -222,7 +232,7 @@ class FigureRenderer:
     def handle_mime(renderer, data, inline):
         """Return the picture's nodes followed by the link, or None for any other output."""
         figure = data.output_metadata.get(METADATA_KEY)
-        if inline or figure is None or data.mime_type != "image/png":
+        if inline or figure is None or data.mime_type not in ("image/svg+xml", "image/png"):
             return None
         from docutils import nodes
 

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import struct
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -35,7 +36,7 @@ _SEARCH = re.compile(
     r'\s*<script src="[^"]*(?:_static/searchtools\.js|_static/language_data\.js|searchindex\.js)">'
     r"</script>"
 )
-_PICTURE = re.compile(r'<img (?P<rest>[^>]*?src="(?P<src>[^"]+\.png)"[^>]*?)(?P<end>/?)>')
+_PICTURE = re.compile(r'<img (?P<rest>[^>]*?src="(?P<src>[^"]+\.(?:png|svg))"[^>]*?)(?P<end>/?)>')
 _WIDTH = re.compile(r'style="width: (\d+)px;"')
 # The theme names the folding of a chapter in the menu by an icon alone.
 _TOGGLE = re.compile(r'<summary>(?=\s*<span class="toctree-toggle")')
@@ -103,7 +104,7 @@ def steady_pictures(text: str, page: Path) -> str:
         width = _WIDTH.search(rest)
         if "loading=" in rest or not width or not file.is_file():
             return picture.group()
-        across, down = png_size(file)
+        across, down = picture_size(file)
         height = round(int(width[1]) * down / across)
         size = f'width="{width[1]}" height="{height}"'
         rest = _WIDTH.sub(size, rest).strip()
@@ -112,8 +113,11 @@ def steady_pictures(text: str, page: Path) -> str:
     return _PICTURE.sub(steady, text)
 
 
-def png_size(file: Path) -> tuple[int, int]:
-    """Width and height of a PNG file in pixels."""
+def picture_size(file: Path) -> tuple[float, float]:
+    """Width and height of a picture: a PNG file in pixels, one of vectors in its own units."""
+    if file.suffix == ".svg":
+        root = ElementTree.parse(file).getroot()
+        return tuple(float(side) for side in root.attrib["viewBox"].split()[2:])
     with file.open("rb") as stream:
         return struct.unpack(">II", stream.read(24)[16:])
 
