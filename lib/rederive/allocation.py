@@ -21,6 +21,7 @@ import scipy.optimize
 from rederive import validation
 
 
+@validation.representable
 def wrapped_energy(square_bandwidth):
     r"""Variance factor θ(t) of a Gaussian kernel wrapped around a circle of length 2π.
 
@@ -51,6 +52,7 @@ def wrapped_energy(square_bandwidth):
     return _energy(t)[0][()]
 
 
+@validation.representable
 def head_size_risk(head_dim, n_samples, budget, *, covariate_dim=1, shared=0.0, noise_variance=1.0):
     r"""Squared bias and variance of the mean of D/d_k heads of width d_k.
 
@@ -73,7 +75,7 @@ def head_size_risk(head_dim, n_samples, budget, *, covariate_dim=1, shared=0.0, 
     -------
     bias2, variance : float or numpy.ndarray
         The two parts of the mean squared error; for wide kernels the first tends to 1, the error of
-        a constant guess.
+        a constant guess. The second is inf where it exceeds the largest float.
 
     Raises
     ------
@@ -90,16 +92,15 @@ def head_size_risk(head_dim, n_samples, budget, *, covariate_dim=1, shared=0.0, 
     Derived in the chapter *regression*, after E. Fokoué, arXiv:2605.20271, Theorem 6.1.
     """
     model = _checked(covariate_dim, shared, noise_variance)
-    sizes = [
-        _positive(value, name)
-        for value, name in ((head_dim, "head_dim"), (n_samples, "n_samples"), (budget, "budget"))
-    ]
-    width, n, total = np.broadcast_arrays(*sizes)
+    width, n, total = validation.broadcast(
+        head_dim=_positive(head_dim, "head_dim"), **_sizes(n_samples, budget)
+    )
     log_variance, _ = _variance(width, n, total, *model)
     with np.errstate(over="ignore"):
         return np.expm1(-0.5 / width)[()] ** 2, np.exp(log_variance)[()]
 
 
+@validation.representable
 def optimal_head_size(n_samples, budget, *, covariate_dim=1, shared=0.0, noise_variance=1.0):
     r"""Width d_k* in [1, D] that minimises the mean squared error.
 
@@ -134,14 +135,15 @@ def optimal_head_size(n_samples, budget, *, covariate_dim=1, shared=0.0, noise_v
     Derived in the chapter *regression*, after E. Fokoué, arXiv:2605.20271, Theorem 6.1.
     """
     model = _checked(covariate_dim, shared, noise_variance)
-    n, total = _positive(n_samples, "n_samples"), _positive(budget, "budget")
-    if total.min() < 1:
+    n, total = validation.broadcast(**_sizes(n_samples, budget))
+    if total.size and total.min() < 1:
         validation.fail("budget", "numbers >= 1", float(total.min()))
-    pairs = np.broadcast(n, total)
+    pairs = zip(n.flat, total.flat, strict=True)
     best = [_optimum(float(one), float(other), model) for one, other in pairs]
-    return np.array(best).reshape(pairs.shape)[()]
+    return np.array(best).reshape(n.shape)[()]
 
 
+@validation.representable
 def head_size_law(n_samples, budget, *, covariate_dim=1, shared=0.0, noise_variance=1.0):
     r"""Leading power law of :func:`optimal_head_size` at a fixed number of covariates.
 
@@ -175,8 +177,7 @@ def head_size_law(n_samples, budget, *, covariate_dim=1, shared=0.0, noise_varia
     """
     d = validation.integer(covariate_dim, "covariate_dim", minimum=1)
     _, shared, noise = _checked(d, shared, noise_variance)
-    n, total = _positive(n_samples, "n_samples"), _positive(budget, "budget")
-    n, total = np.broadcast_arrays(n, total)
+    n, total = validation.broadcast(**_sizes(n_samples, budget))
     if shared:
         return (n / (shared * noise * d * math.pi ** (d / 2)))[()] ** (2 / (4 + d))
     return (n * total / (noise * (d + 2) * math.pi ** (d / 2)))[()] ** (2 / (6 + d))
@@ -221,6 +222,13 @@ def _optimum(n, total, model):
     if imbalance(end) <= 0:
         return total
     return math.exp(scipy.optimize.brentq(imbalance, 0.0, end, xtol=1e-15, rtol=1e-15))
+
+
+def _sizes(n_samples, budget):
+    return {
+        "n_samples": _positive(n_samples, "n_samples"),
+        "budget": _positive(budget, "budget"),
+    }
 
 
 def _positive(value, name):

@@ -34,9 +34,10 @@ def causal_mask(length, *, strict=False, device=None):
     Raises
     ------
     ValueError
-        If the length is not a positive integer.
+        If the length is not a positive integer, or there is no such device.
     """
     length = validation.integer(length, "length", minimum=1)
+    device = validation.device(device)
     every = torch.ones(length, length, dtype=torch.bool, device=device)
     return every.tril(-1 if validation.one_of(strict, "strict", (False, True)) else 0)
 
@@ -143,10 +144,7 @@ def _checked(queries, keys, inverse_temperature):
 def _checked_mask(mask, queries, keys):
     if mask is None:
         return None
-    if not validation.is_tensor(mask) or mask.dtype != torch.bool:
-        got = str(mask.dtype) if validation.is_tensor(mask) else mask
-        validation.fail("mask", "a tensor of booleans", got)
-    if mask.device != queries.device:
+    if validation.truths(mask, "mask").device != queries.device:
         validation.fail("mask", f"device {queries.device}", str(mask.device))
     full = (*_leading(queries, keys), queries.shape[-2], keys.shape[-2])
     if _broadcast("mask", mask.shape, full) != full:

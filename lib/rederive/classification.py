@@ -109,6 +109,7 @@ def agreement(weights, loadings):
     return Agreement(values, masses)
 
 
+@validation.representable
 def separation(signal_norm2, delta):
     r"""Squared distance from the middle to a class mean in units of the within-class noise.
 
@@ -143,6 +144,7 @@ def separation(signal_norm2, delta):
     return (theta + delta) / (1 - delta)
 
 
+@validation.representable
 def discriminant_accuracy(weights, loadings, separation):
     r"""Limiting accuracy of the linear discriminant that knows the table's covariance and means.
 
@@ -174,6 +176,7 @@ def discriminant_accuracy(weights, loadings, separation):
     return float(law.probabilities @ special.ndtr(math.sqrt(h) * law.values))
 
 
+@validation.representable
 def label_index(weights, loadings, separation):
     r"""Signal-to-noise ratio of the pooled sequence for its label.
 
@@ -204,6 +207,7 @@ def label_index(weights, loadings, separation):
     return float((weights @ loadings) ** 2 * h / noise)
 
 
+@validation.representable
 def label_weights(loadings, separation):
     r"""Weights that maximise :func:`label_index`.
 
@@ -237,6 +241,7 @@ def label_weights(loadings, separation):
     return weights / np.abs(weights).sum()
 
 
+@validation.representable
 def ridge_fit(features, labels, penalties=None):
     r"""Ridge regression on labels ±1, with the penalty chosen by generalised cross-validation.
 

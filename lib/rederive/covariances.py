@@ -12,6 +12,7 @@ from rederive import validation
 from rederive.diversity import check_cosines, head_covariance
 
 
+@validation.representable
 def kernel_head_covariance(cosines, bandwidth):
     r"""Noise covariance of two Gaussian-kernel heads to leading order.
 
@@ -52,6 +53,7 @@ def kernel_head_covariance(cosines, bandwidth):
     return np.exp(-0.5 * (np.log(minus) + np.log(plus)).sum(axis=-1))[()]
 
 
+@validation.representable
 def covariance_envelope(diversity, head_dim, inverse_temperature, *, average=False):
     r"""Bounds on the leading head covariance by the diversity index alone.
 
@@ -91,6 +93,7 @@ def covariance_envelope(diversity, head_dim, inverse_temperature, *, average=Fal
     return float(lower), float(upper)
 
 
+@validation.representable
 def fixed_query_bounds(u, v, n_keys):
     r"""Proved bounds on n·E(w·w') at one query, for every number of Gaussian keys.
 
@@ -104,7 +107,7 @@ def fixed_query_bounds(u, v, n_keys):
     Returns
     -------
     lower, upper : float
-        They close in on exp(u·v) like 1/n.
+        They close in on exp(u·v) like 1/n; the upper one is inf where a term of it overflows.
 
     Raises
     ------
@@ -144,6 +147,7 @@ def fixed_query_bounds(u, v, n_keys):
     return float(lower), float(upper)
 
 
+@validation.representable
 def query_averaged_bounds(cosines, inverse_temperature, n_keys):
     r"""Proved bounds on n·C/σ² of two tied heads, Gaussian queries and n Gaussian keys.
 

@@ -44,7 +44,7 @@ def principal_cosines(a, b):
     """
     a = validation.array(a, "a", shape=("p", "k"))
     b = validation.array(b, "b", shape=a.shape)
-    first, second = orthonormal_frames(np.stack([a, b]))
+    first, second = _orthonormal(a, "a"), _orthonormal(b, "b")
     return np.clip(np.linalg.svd(first.T @ second, compute_uv=False), 0, 1)
 
 
@@ -67,10 +67,7 @@ def orthonormal_frames(projections):
         If an entry is not finite or a matrix has dependent columns.
     """
     projections = validation.array(projections, "projections", shape=(..., "p", "k"))
-    # columns of equal size first, so that units do not count as bad conditioning
-    largest = np.abs(projections).max(axis=-2, keepdims=True)
-    scaled = projections / np.where(largest > 0, largest, 1)
-    return np.linalg.qr(validation.full_column_rank(scaled, "projections"))[0]
+    return _orthonormal(projections, "projections")
 
 
 def head_diversity_index(projections):
@@ -103,6 +100,7 @@ def head_diversity_index(projections):
     return float(np.clip(1 - _mean_overlap(frames) / frames.shape[2], 0, 1))
 
 
+@validation.representable
 def head_diversity_index_as_stated(projections):
     r"""Head diversity index by the formula of the source, without orthonormalisation.
 
@@ -172,8 +170,9 @@ def head_covariance(cosines, inverse_temperature):
     beta = validation.number(inverse_temperature, "inverse_temperature", minimum=0)
     gaps = _gaps(cosines, beta)
     inside = (gaps > 0).all(axis=-1)
-    logs = np.log(np.where(gaps > 0, gaps, 1)) + np.log1p((beta * cosines) * (beta * (1 - cosines)))
+    logs = np.log(np.where(gaps > 0, gaps, 1))
     with np.errstate(over="ignore"):
+        logs += np.log1p((beta * cosines) * (beta * (1 - cosines)))
         return np.where(inside, np.exp(-0.5 * logs.sum(axis=-1)), np.inf)[()]
 
 
@@ -220,6 +219,13 @@ def check_cosines(cosines):
         outside = cosines[(cosines < 0) | (cosines > 1)].flat[0]
         validation.fail("cosines", "numbers in [0, 1]", float(outside))
     return cosines
+
+
+def _orthonormal(frames, name):
+    # columns of equal size first, so that units do not count as bad conditioning
+    largest = np.abs(frames).max(axis=-2, keepdims=True)
+    scaled = frames / np.where(largest > 0, largest, 1)
+    return np.linalg.qr(validation.full_column_rank(scaled, name))[0]
 
 
 def _heads(projections):

@@ -149,6 +149,7 @@ def heads(tensors, config, layer):
     ValueError
         If a tensor is missing or misshapen, or there is no such layer.
     """
+    config = _checked(tensors, config)
     layer = validation.integer(layer, "layer", minimum=0, maximum=config.n_layers - 1)
     count, k, dim = config.n_heads, config.head_dim, config.dim
     name = f"encoder.layer.{layer}.attention."
@@ -183,6 +184,7 @@ def embed(tensors, config, ids):
     ValueError
         If a number is no word, a text is too long, or a tensor is missing or misshapen.
     """
+    config = _checked(tensors, config)
     words = _get(tensors, "embeddings.word_embeddings.weight", ("V", config.dim))
     places = _get(tensors, "embeddings.position_embeddings.weight", ("P", config.dim))
     segments = _get(tensors, "embeddings.token_type_embeddings.weight", ("S", config.dim))
@@ -193,7 +195,8 @@ def embed(tensors, config, ids):
     if ids.shape[1] > len(places):
         validation.fail("ids", f"at most {len(places)} tokens a text", ids.shape[1])
     rows = words[torch.from_numpy(ids).to(words.device)]
-    return _normalise(tensors, "embeddings.", rows + places[: ids.shape[1]] + segments[0], config)
+    rows = rows + places[: ids.shape[1]] + segments[0]
+    return _finite(_normalise(tensors, "embeddings.", rows, config))
 
 
 def layer_pass(tensors, config, layer, tokens, *, mask=None):
@@ -233,15 +236,19 @@ def layer_pass(tensors, config, layer, tokens, *, mask=None):
             (own.value, own.value_bias),
         )
     )
-    seen = None if mask is None else mask[:, None, None, :]
+    seen = None
+    if mask is not None:
+        seen = validation.truths(mask, "mask", tokens.shape[:2])[:, None, None, :]
     beta = config.head_dim**-0.5
+    _finite(queries), _finite(keys)
     maps = attention_weights(queries, keys, beta, mask=seen)
     steps = torch.einsum("nhtk,hdk->ntd", maps @ values, own.output) + own.output_bias
     name = f"encoder.layer.{layer}."
     middle = _normalise(tensors, name + "attention.output.", tokens + steps, config)
     wide = functional.gelu(_linear(tensors, name + "intermediate.dense", middle))
     after = _linear(tensors, name + "output.dense", wide, config.dim)
-    return _normalise(tensors, name + "output.", middle + after, config), maps, values, steps
+    after = _normalise(tensors, name + "output.", middle + after, config)
+    return _finite(after), maps, values, steps
 
 
 def forward(tensors, config, ids, *, mask=None):
@@ -271,10 +278,7 @@ def forward(tensors, config, ids, *, mask=None):
     """
     tokens = [embed(tensors, config, ids)]
     if mask is not None:
-        if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
-            validation.fail("mask", "a tensor of booleans", type(mask).__name__)
-        if mask.shape != tokens[0].shape[:2]:
-            validation.fail("mask", f"shape {tuple(tokens[0].shape[:2])}", tuple(mask.shape))
+        validation.truths(mask, "mask", tokens[0].shape[:2])
     kept = []
     for layer in range(config.n_layers):
         after, *rest = layer_pass(tensors, config, layer, tokens[-1], mask=mask)
@@ -302,10 +306,11 @@ def shuffled(tensors, rng):
     Raises
     ------
     ValueError
-        If `tensors` is no dictionary of tensors.
+        If `tensors` is no dictionary of tensors, or `rng` no generator.
     """
     if not isinstance(tensors, dict) or not all(map(validation.is_tensor, tensors.values())):
         validation.fail("tensors", "a dictionary of tensors", type(tensors).__name__)
+    validation.generator(rng)
     found = {}
     for name, tensor in sorted(tensors.items()):  # one generator, one result, in whatever order
         if name.startswith("encoder.") and tensor.ndim == 2:
@@ -313,6 +318,25 @@ def shuffled(tensors, rng):
             tensor = torch.from_numpy(entries).view(tensor.shape).to(tensor.device)
         found[name] = tensor
     return found
+
+
+def _checked(tensors, config):
+    validation.instance(tensors, "tensors", Mapping, "a mapping from names to tensors")
+    validation.instance(config, "config", Config, "a Config")
+    for name in ("n_layers", "n_heads", "dim"):
+        validation.integer(getattr(config, name), f"config[{name!r}]", minimum=1)
+    if config.dim % config.n_heads:
+        validation.fail("config['dim']", f"a multiple of {config.n_heads} heads", config.dim)
+    validation.positive(config.norm_epsilon, "config['norm_epsilon']")
+    return config
+
+
+def _finite(tokens):
+    """Refuse weights with which a token is not finite: the weights themselves are not looked at."""
+    if validation.has_values(tokens) and not tokens.detach().isfinite().all():
+        expected = "weights with which these tokens stay finite"
+        validation.fail("tensors", expected, "inf or nan on the way")
+    return tokens
 
 
 def _get(tensors, name, shape):

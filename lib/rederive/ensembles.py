@@ -39,6 +39,7 @@ class Decomposition:
         return self.bias2 + self.variance + self.covariance
 
 
+@validation.representable
 def mse_decomposition(weights, values, target, noise_variance, mixing):
     r"""Split the mean squared error of a mixture of heads, given the keys.
 
@@ -87,6 +88,7 @@ def mse_decomposition(weights, values, target, noise_variance, mixing):
     return _split(float(bias) ** 2, noise * (weights @ weights.T), mixing)
 
 
+@validation.representable
 def matrix_mse_decomposition(weights, values, output_maps, target, noise_covariance):
     r"""Split the mean squared error of heads that enter through matrices, given the keys.
 
@@ -148,6 +150,7 @@ def matrix_mse_decomposition(weights, values, output_maps, target, noise_covaria
     return _split(float(bias @ bias), (weights @ weights.T) * traces, np.ones(heads))
 
 
+@validation.representable
 def mixing_risk(mixing, mse_matrix):
     r"""Return the mean squared error αᵀMα of a mixture.
 
@@ -178,6 +181,7 @@ def mixing_risk(mixing, mse_matrix):
     return float(mixing @ matrix @ mixing)
 
 
+@validation.representable
 def optimal_mixing(mse_matrix):
     r"""Return the mixing weights of sum one with the least mean squared error.
 
@@ -250,11 +254,13 @@ def uniform_weights(count):
     ValueError
         If the count is not a positive integer.
     """
-    return np.full(validation.integer(count, "count", minimum=1), 1 / count)
+    count = validation.integer(count, "count", minimum=1)
+    return np.full(count, 1 / count)
 
 
+@validation.representable
 def geometric_weights(count, ratio):
-    """Return weights proportional to 1, q, q², …
+    """Return weights proportional to the powers 1, q, q² of a ratio.
 
     Parameters
     ----------
@@ -296,7 +302,7 @@ def fibonacci_weights(count):
     -------
     numpy.ndarray, shape (H,)
         F_H, …, F_2, F_1 over their sum F_{H+2} − 1, with F_1 = F_2 = 1; neighbours have ratios
-        near 1/φ = 0.618…
+        near 1/φ, which is about 0.618.
 
     Raises
     ------

@@ -15,8 +15,10 @@ from rederive import classification, validation
 __all__ = ["finite_discriminant_accuracy"]
 
 _MOST_POSITIONS = 6
+_LARGEST_SIGNAL = 1e6  # the non-central χ² takes ever longer, and no mistake is left to be made
 
 
+@validation.representable
 def finite_discriminant_accuracy(weights, loadings, signal_norm2, dimension, size):
     r"""Accuracy of the discriminant at finite d and V, averaged over tables.
 
@@ -26,7 +28,7 @@ def finite_discriminant_accuracy(weights, loadings, signal_norm2, dimension, siz
         As for :func:`rederive.classification.agreement`, for at most 6 positions with a weight
         other than 0.
     signal_norm2 : float
-        θ ≥ 0.
+        θ ≥ 0, at most 10⁶/V.
     dimension, size : int
         d ≥ 1, and V ≥ max(d + 2, 4), even.
 
@@ -58,6 +60,8 @@ def finite_discriminant_accuracy(weights, loadings, signal_norm2, dimension, siz
     size = validation.integer(size, "size", minimum=max(d + 2, 4))
     if size % 2:
         validation.fail("size", "an even number of items, for balanced classes", size)
+    if theta * size > _LARGEST_SIGNAL:
+        validation.fail("signal_norm2", f"at most {_LARGEST_SIGNAL:.0e} / size", theta)
     weights, loadings = weights[weights != 0], loadings[weights != 0]
     if len(weights) > _MOST_POSITIONS:
         validation.fail("weights", f"at most {_MOST_POSITIONS} positions", len(weights))

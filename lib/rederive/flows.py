@@ -96,7 +96,8 @@ def effective_mobility(tokens, heads):
     Returns
     -------
     torch.Tensor, shape (…, n)
-        :math:`\hat b(x_i) = \bigl(\frac1H\sum_h \varphi_h(x_i)^{-1}\bigr)^{-1}`.
+        :math:`\hat b(x_i) = \bigl(\frac1H\sum_h \varphi_h(x_i)^{-1}\bigr)^{-1}`; inf where it
+        exceeds the dtype.
 
     Raises
     ------
@@ -201,7 +202,8 @@ def energy_gradient(tokens, heads):
     Returns
     -------
     torch.Tensor, shape (…, n, d)
-        :math:`g(x_i) = P \frac1H\sum_h\nabla\varphi_h(x_i) = n\,\nabla_{x_i}E`, a tangent vector.
+        :math:`g(x_i) = P \frac1H\sum_h\nabla\varphi_h(x_i) = n\,\nabla_{x_i}E`, a tangent
+        vector; ±inf where it exceeds the dtype.
 
     Raises
     ------
@@ -224,7 +226,8 @@ def mobility_covariance(tokens, heads):
     Returns
     -------
     torch.Tensor, shape (…, n, d)
-        :math:`\mathrm{Cov}_h(1/\varphi_h, P\nabla\varphi_h) = w - g/\hat b` at every token.
+        :math:`\mathrm{Cov}_h(1/\varphi_h, P\nabla\varphi_h) = w - g/\hat b` at every
+        token; ±inf where it exceeds the dtype.
 
     Raises
     ------
@@ -252,7 +255,8 @@ def dissipation(tokens, heads):
     Returns
     -------
     torch.Tensor, shape (…)
-        :math:`\mathcal D = \frac1n\sum_i\langle g(x_i), w(x_i)\rangle = -dE/dt`, of any sign.
+        :math:`\mathcal D = \frac1n\sum_i\langle g(x_i), w(x_i)\rangle = -dE/dt`, of any
+        sign; ±inf where it exceeds the dtype.
 
     Raises
     ------
@@ -260,7 +264,7 @@ def dissipation(tokens, heads):
         As :func:`energy`, or if a head is not symmetric.
     """
     tokens, heads = check_tokens_and_heads(tokens, heads)
-    check_flow("gradient", heads)
+    check_flow("gradient", validation.squares_fit(heads, "heads"))
     logs, pulls = flow_kernels._potentials(tokens, heads)
     top, share = flow_kernels._mean_gradient(logs, pulls)
     along = (share * flow_kernels._velocity(logs, pulls, "attention")).sum(-1)
@@ -280,7 +284,8 @@ def claimed_dissipation(tokens, heads):
     Returns
     -------
     torch.Tensor, shape (…)
-        :math:`\mathcal G^2 = \frac1n\sum_i \hat b(x_i)\,|w(x_i)|^2`.
+        :math:`\mathcal G^2 = \frac1n\sum_i \hat b(x_i)\,|w(x_i)|^2`; inf where it exceeds
+        the dtype.
 
     Raises
     ------
@@ -291,7 +296,8 @@ def claimed_dissipation(tokens, heads):
     -----
     The public code to arXiv:2605.18870 calls it G2.
     """
-    logs, pulls = flow_kernels._potentials(*check_tokens_and_heads(tokens, heads))
+    tokens, heads = check_tokens_and_heads(tokens, heads)
+    logs, pulls = flow_kernels._potentials(tokens, validation.squares_fit(heads, "heads"))
     squares = flow_kernels._velocity(logs, pulls, "attention").square().sum(-1)
     return flow_kernels._weighted_mean(flow_kernels._log_mobility(logs), squares)
 
@@ -309,7 +315,8 @@ def squared_slope(tokens, heads):
     Returns
     -------
     torch.Tensor, shape (…)
-        :math:`S^2 = \frac1n\sum_i |g(x_i)|^2/\hat b(x_i)`.
+        :math:`S^2 = \frac1n\sum_i |g(x_i)|^2/\hat b(x_i)`; inf where it exceeds the
+        dtype.
 
     Raises
     ------
@@ -317,7 +324,7 @@ def squared_slope(tokens, heads):
         As :func:`energy`, or if a head is not symmetric.
     """
     tokens, heads = check_tokens_and_heads(tokens, heads)
-    check_flow("gradient", heads)
+    check_flow("gradient", validation.squares_fit(heads, "heads"))
     logs, pulls = flow_kernels._potentials(tokens, heads)
     top, share = flow_kernels._mean_gradient(logs, pulls)
     return flow_kernels._weighted_mean(
@@ -325,25 +332,25 @@ def squared_slope(tokens, heads):
     )
 
 
-def check_tokens_and_heads(tokens, heads):
+def check_tokens_and_heads(tokens, heads, name="heads"):
     """Check tokens (…, n, d) on the sphere and heads (…, H, d, d), and return them."""
     tokens = validation.tensor(tokens, "tokens", shape=(..., "n", "d"))
     dim = tokens.shape[-1]
-    heads = validation.tensor(heads, "heads", shape=(..., "H", dim, dim), like=tokens)
+    heads = validation.tensor(heads, name, shape=(..., "H", dim, dim), like=tokens)
     try:
         torch.broadcast_shapes(tokens.shape[:-2], heads.shape[:-3])
     except RuntimeError:
         got = f"{tuple(heads.shape[:-3])}"
-        validation.fail("heads", f"axes that broadcast with {tuple(tokens.shape[:-2])}", got)
+        validation.fail(name, f"axes that broadcast with {tuple(tokens.shape[:-2])}", got)
     validation.on_sphere(tokens.detach(), "tokens")
     return tokens, heads
 
 
-def check_flow(flow, heads):
+def check_flow(flow, heads, name="heads"):
     """Check the name of a flow, and that the heads are symmetric where it needs that."""
     if validation.one_of(flow, "flow", FLOWS) in ("gradient", "plain"):
         try:
-            validation.symmetric(heads.detach(), "heads")
+            validation.symmetric(heads.detach(), name)
         except ValueError as error:
             reason = "the formula is the gradient of the energy for symmetric heads only"
             raise ValueError(f"{error}; {reason}") from error

@@ -1,9 +1,8 @@
-"""Fluctuations of the largest eigenvalue: above, and below, the threshold of
-:mod:`rederive.spikes`.
+"""Fluctuations of the largest eigenvalue, above and below the threshold of an outlier.
 
-Above it an outlier is normal with a standard deviation of order d^{−1/2}. Below it the largest
-eigenvalue sticks to the edge of the bulk and follows the Tracy–Widom law on the scale d^{−2/3}.
-Both scales are predicted; no constant is fitted.
+The threshold is that of :mod:`rederive.spikes`. Above it an outlier is normal with a standard
+deviation of order d^{−1/2}. Below it the largest eigenvalue sticks to the edge of the bulk and
+follows the Tracy–Widom law on the scale d^{−2/3}. Both scales are predicted; no constant is fitted.
 """
 
 import math
@@ -28,6 +27,7 @@ TRACY_WIDOM_MEAN = -1.2065335745820
 TRACY_WIDOM_SD = math.sqrt(1.6077810345810)
 
 
+@validation.representable
 def outlier_sd(snr, signal_norm2, delta, gamma, dimension, excess_kurtosis=0.0):
     r"""Standard deviation of an outlier to leading order, without a fitted constant.
 
@@ -79,6 +79,7 @@ def outlier_sd(snr, signal_norm2, delta, gamma, dimension, excess_kurtosis=0.0):
     return math.sqrt(variance / d)
 
 
+@validation.representable
 def edge_scale(delta, gamma):
     r"""Scale of the largest eigenvalue when there is no outlier.
 
@@ -108,6 +109,7 @@ def edge_scale(delta, gamma):
     return float((y**2 * level(y, delta, gamma) * math.sqrt(curvature / 2)) ** (2 / 3))
 
 
+@validation.representable
 def finite_edge(dimension, items, sequences):
     r"""Upper edge at finite size, the best centre for the largest eigenvalue.
 

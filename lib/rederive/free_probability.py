@@ -54,6 +54,7 @@ class FreeMPProduct:
     M. E. A. Seddik, arXiv:2605.06826; derived in the chapter *pooling*.
     """
 
+    @validation.representable
     def __init__(self, delta, gamma):
         self.delta = validation.positive(delta, "delta")
         self.gamma = validation.positive(gamma, "gamma")
@@ -178,6 +179,7 @@ class FreeMPProduct:
         except OverflowError:
             return math.inf
 
+    @validation.representable
     def stieltjes(self, z):
         r"""Stieltjes transform :math:`G(z)=\int\mu(dt)/(z-t)`, the atom included.
 
@@ -205,6 +207,7 @@ class FreeMPProduct:
         found = y / ((y + self.delta) * (y + self.gamma))
         return (found.real if (z.imag == 0).all() else found)[()]
 
+    @validation.representable
     def strength(self, z):
         r"""The number y with :math:`\lambda(y)=z` on the branch that belongs to the law.
 

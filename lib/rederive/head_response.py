@@ -45,6 +45,7 @@ class HeadCountLaw(NamedTuple):
     by_degree: np.ndarray
 
 
+@validation.representable
 def head_count_law(noise_variance, *, step=0.0, max_order=10, max_degree=6, nodes=40):
     r"""Constant of the law ⟨𝒢²⟩ ≈ c/H for stationary Ornstein–Uhlenbeck heads on S².
 
@@ -116,6 +117,7 @@ def head_count_law(noise_variance, *, step=0.0, max_order=10, max_degree=6, node
     return HeadCountLaw(constant, upper, float(without), float(mobility), rates, shares)
 
 
+@validation.representable
 def periodic_response(tokens, heads):
     r"""What each Fourier mode of a periodic head contributes to 𝒢², per unit of coherence.
 
@@ -124,7 +126,7 @@ def periodic_response(tokens, heads):
     tokens : array_like, shape (n, 3)
         A cloud at rest under the mean of the field over a period, norm 1.
     heads : array_like, shape (M, 3, 3)
-        The head at M equally spaced times of its period 2π.
+        The head at M ≥ 2 equally spaced times of its period 2π.
 
     Returns
     -------
@@ -149,9 +151,10 @@ def periodic_response(tokens, heads):
     Derived in the chapter *flow*, after A. Massucco et al., arXiv:2605.18870.
     """
     tokens = validation.array(tokens, "tokens", shape=("n", 3))
-    if (np.abs(np.linalg.norm(tokens, axis=1) - 1) > validation.slack(tokens)).any():
-        validation.fail("tokens", "vectors of norm 1", tokens)
+    validation.on_sphere(tokens, "tokens")
     heads = validation.array(heads, "heads", shape=("M", 3, 3))
+    if len(heads) < 2:
+        validation.fail("heads", "at least two times", f"shape {heads.shape}")
     count, n = len(heads), len(tokens)
     masses, pulls, jacobian = _linearised(tokens, heads)
     mobility = 1 / (1 / masses).mean(0)

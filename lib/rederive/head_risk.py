@@ -13,7 +13,7 @@ import numpy as np
 import scipy.optimize
 
 from rederive import validation
-from rederive.diversity import orthonormal_frames
+from rederive.diversity import _orthonormal, orthonormal_frames
 
 
 class Optimum(NamedTuple):
@@ -24,6 +24,7 @@ class Optimum(NamedTuple):
     gain: float
 
 
+@validation.representable
 def limiting_bias2(projections, gain, target=None):
     r"""Squared bias of the mean of tied heads for a random linear target, many keys.
 
@@ -55,6 +56,7 @@ def limiting_bias2(projections, gain, target=None):
     return float(_bias(projectors, space, gain)[0])
 
 
+@validation.representable
 def leading_variance(projections, inverse_temperature, gain, noise_variance, target=None):
     r"""Leading n times the variance of the mean of tied heads, keys and noise both random.
 
@@ -94,6 +96,7 @@ def leading_variance(projections, inverse_temperature, gain, noise_variance, tar
     return float(gain**2 * _variance(projectors, space, beta2, noise)[0])
 
 
+@validation.representable
 def least_risk(
     start, gain=None, target=None, *, n_keys=None, inverse_temperature=None, noise_variance=None
 ):
@@ -129,7 +132,7 @@ def least_risk(
     W_h; L-BFGS uses it.
     """
     free = gain is None
-    _, space, gain = _checked(start, target, 1.0 if free else gain)
+    _, space, gain = _checked(start, target, 1.0 if free else gain, "start")
     if n_keys is not None:
         n_keys = validation.positive(n_keys, "n_keys")
         beta2 = _square_temperature(inverse_temperature)
@@ -166,13 +169,13 @@ def least_risk(
     return Optimum(frames, float(value), float(used))
 
 
-def _checked(projections, target, gain):
-    projections = validation.array(projections, "projections", shape=("H", "p", "k"))
-    frames = orthonormal_frames(projections)
+def _checked(projections, target, gain, name="projections"):
+    projections = validation.array(projections, name, shape=("H", "p", "k"))
+    frames = _orthonormal(projections, name)
     space = np.eye(frames.shape[1])
     if target is not None:
         plane = validation.array(target, "target", shape=(frames.shape[1], "r"))
-        plane = orthonormal_frames(plane)
+        plane = _orthonormal(plane, "target")
         space = plane @ plane.T
     return frames @ frames.swapaxes(1, 2), space, validation.number(gain, "gain")
 

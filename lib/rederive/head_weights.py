@@ -20,6 +20,7 @@ import numpy as np
 from rederive import validation
 
 
+@validation.representable
 def gaussian_heads(rng, n_heads, dim, *, scale=1.0):
     """Symmetric Gaussian matrices s(Z + Zᵀ), Z standard normal.
 
@@ -52,6 +53,7 @@ def gaussian_heads(rng, n_heads, dim, *, scale=1.0):
     return 2 * scale * symmetric_part(_normals(rng, (n_heads,), dim))
 
 
+@validation.representable
 def stationary_heads(rng, n_heads, dim, *, noise_variance=2.0, mean=None, paths=None):
     r"""Heads from the stationary law of :class:`OrnsteinUhlenbeck`.
 
@@ -139,6 +141,7 @@ class Frozen:
 
     def at(self, time):
         """Return the matrices at a time, shape (…, H, d, d)."""
+        validation.number(time, "time")
         return self.start
 
     def drift(self, heads, time):
@@ -179,8 +182,10 @@ class Relaxing(Frozen):
         self.limit = _mean(limit, self.start.shape[-1], self.start.shape)
         self.rate = validation.positive(rate, "rate")
 
+    @validation.representable
     def at(self, time):
         """Return the matrices at a time, shape (…, H, d, d)."""
+        time = validation.number(time, "time")
         return self.limit + math.exp(-self.rate * time) * (self.start - self.limit)
 
     def drift(self, heads, time):
@@ -226,12 +231,15 @@ class Oscillating(Frozen):
     def periodic(self, time):
         """Return the periodic solution at a time, shape (…, H, 3, 3)."""
         k = np.arange(3)
+        time = validation.number(time, "time")
         angles = np.multiply.outer(time + self.phases, k)
         cos, sin = np.cos(angles), np.sin(angles)
         return _series((cos + k * sin) / (1 + k * k), (sin - k * cos) / (1 + k * k))
 
+    @validation.representable
     def at(self, time):
         """Return the matrices at a time, shape (…, H, 3, 3)."""
+        time = validation.number(time, "time")
         return self.periodic(time) + math.exp(-time) * self._gap
 
     def drift(self, heads, time):
@@ -332,8 +340,7 @@ def _series(cos, sin):
 
 
 def _normals(rng, leading, dim):
-    if not isinstance(rng, np.random.Generator):
-        validation.fail("rng", "a numpy.random.Generator", rng)
+    validation.generator(rng)
     names = ("n_heads",) if len(leading) == 1 else ("paths", "n_heads")
     sizes = [validation.integer(s, n, minimum=1) for s, n in zip(leading, names, strict=True)]
     dim = validation.integer(dim, "dim", minimum=1)

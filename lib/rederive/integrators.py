@@ -25,6 +25,8 @@ _TABLEAUX = {
     2: (((0.0, 0.0), (1.0, 1.0)), (1 / 2, 1 / 2)),
     4: (((0.0, 0.0), (0.5, 0.5), (0.5, 0.5), (1.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6)),
 }
+# More steps than this take hours even if nothing else is to be done: a slip in the units.
+_MOST_STEPS = 10**9
 
 
 class Run(NamedTuple):
@@ -159,16 +161,16 @@ def integrate(
     (projection); A. Massucco et al., arXiv:2605.18870.
     """
     if not hasattr(weights, "step"):
-        weights = head_weights.Frozen(weights)
+        weights = head_weights.Frozen(head_weights.check_heads(weights, "weights"))
     steps, dt = _steps(final_time, dt)
     order = validation.one_of(order, "order", (1, 2, 4))
     record_every = validation.integer(record_every, "record_every", minimum=1)
     start = validation.tensor(tokens, "tokens", shape=(..., "n", "d"))
     heads = torch.as_tensor(weights.start, dtype=start.dtype, device=start.device)
-    flows.check_tokens_and_heads(start, heads)
-    flows.check_flow(flow, heads)
+    flows.check_tokens_and_heads(start, heads, "weights")
+    flows.check_flow(flow, heads, "weights")
     if diagnostics:
-        flows.check_flow("gradient", heads)
+        flows.check_flow("gradient", heads, "weights")
     _check_schemes(weights, noise, order, exact_weights)
     leading = torch.broadcast_shapes(start.shape[:-2], heads.shape[:-3])
     x = _retract(start.expand(*leading, *start.shape[-2:]).reshape(-1, *start.shape[-2:]))
@@ -292,6 +294,8 @@ def _steps(final_time, dt):
     """Number of steps, and dt such that they end at the final time."""
     final_time = validation.number(final_time, "final_time", minimum=0)
     dt = validation.positive(dt, "dt")
+    if not final_time < _MOST_STEPS * dt:
+        validation.fail("final_time", f"fewer than {_MOST_STEPS:.0e} steps dt = {dt}", final_time)
     steps = round(final_time / dt)
     if abs(steps * dt - final_time) > 1e-9 * final_time:
         validation.fail("final_time", f"a multiple of dt = {dt}", final_time)

@@ -14,7 +14,11 @@ from rederive import validation
 
 __all__ = ["marchenko_pastur_cdf", "marchenko_pastur_pdf", "single_token_stieltjes"]
 
+# Items are visited δ/γ times in the mean; the law of the visits is kept as an array.
+_MOST_VISITS = 1e4
 
+
+@validation.representable
 def marchenko_pastur_pdf(x, ratio):
     r"""Density of the Marchenko–Pastur law with mean 1.
 
@@ -51,6 +55,7 @@ def marchenko_pastur_pdf(x, ratio):
     return found[()]
 
 
+@validation.representable
 def marchenko_pastur_cdf(x, ratio):
     r"""Distribution function of the Marchenko–Pastur law with mean 1, the atom included.
 
@@ -94,6 +99,7 @@ def marchenko_pastur_cdf(x, ratio):
     return found[()]
 
 
+@validation.representable
 def single_token_stieltjes(z, delta, gamma):
     r"""Stieltjes transform of the limit law of sequences of one token.
 
@@ -102,7 +108,7 @@ def single_token_stieltjes(z, delta, gamma):
     z : array_like
         Complex numbers with positive imaginary part.
     delta, gamma : float
-        δ = d/V and γ = d/N, positive.
+        δ = d/V and γ = d/N, positive, δ/γ at most 10⁴.
 
     Returns
     -------
@@ -133,6 +139,8 @@ def single_token_stieltjes(z, delta, gamma):
     if (z.imag <= 0).any():
         validation.fail("z", "points of the upper half-plane", str(z[z.imag <= 0].flat[0]))
     rate = delta / gamma
+    if rate > _MOST_VISITS:
+        validation.fail("delta", f"delta / gamma of at most {_MOST_VISITS:.0e}", rate)
     visits = np.arange(int(rate + 12 * math.sqrt(rate) + 40))
     chance, jump = stats.poisson.pmf(visits, rate), visits / rate
     flat = z.ravel()

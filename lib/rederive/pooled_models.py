@@ -9,7 +9,7 @@ import numpy as np
 
 from rederive import sequences, validation
 from rederive.sign_sequences import check_signs
-from rederive.vocabularies import NOISES, draw_tokens, draw_vocabulary, pool
+from rederive.vocabularies import NOISES, check_vocabulary, draw_tokens, draw_vocabulary, pool
 
 __all__ = ["VARIANTS", "conditional_covariance", "covariance_terms", "draw_pooled"]
 
@@ -17,6 +17,7 @@ __all__ = ["VARIANTS", "conditional_covariance", "covariance_terms", "draw_poole
 VARIANTS = ("plain", "class-centred", "flipped", "free", "fresh", "antithetic")
 
 
+@validation.representable
 def draw_pooled(variant, weights, signs, signal, size, rng):
     r"""Draw a table and tokens and pool them, in one of several neighbouring models.
 
@@ -56,6 +57,7 @@ def draw_pooled(variant, weights, signs, signal, size, rng):
     weights = validation.array(weights, "weights", shape=("T",))
     signs = check_signs(signs, "signs", shape=("N", len(weights)))
     signal = validation.array(signal, "signal", shape=("d",))
+    validation.generator(rng)
     signal_part = np.outer(signs @ weights, signal)
     if variant == "fresh":
         noise = rng.standard_normal(signal_part.shape)
@@ -71,6 +73,7 @@ def draw_pooled(variant, weights, signs, signal, size, rng):
     return pool(weights, draw_tokens(signs, size, rng), table.embeddings)
 
 
+@validation.representable
 def conditional_covariance(weights, correlation, vocabulary, *, marginals=None):
     r"""Second moment E ccᵀ of a pooled sequence, given the table.
 
@@ -110,6 +113,7 @@ def conditional_covariance(weights, correlation, vocabulary, *, marginals=None):
     return (table.T * masses) @ table + basis @ middle @ basis.T
 
 
+@validation.representable
 def covariance_terms(weights, correlation, vocabulary, *, marginals=None):
     r"""The parts of E ccᵀ given the table, from which products with it can be formed.
 
@@ -139,6 +143,7 @@ def covariance_terms(weights, correlation, vocabulary, *, marginals=None):
     ----------
     Derived in the chapter *pooling*, after M. E. A. Seddik, arXiv:2605.06826.
     """
+    check_vocabulary(vocabulary)
     correlation = sequences.check_correlation(correlation)
     length = len(correlation)
     if np.abs(np.diag(correlation) - 1).max() > validation.slack(correlation):

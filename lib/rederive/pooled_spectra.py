@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 from rederive import validation
@@ -58,6 +59,7 @@ def second_moment(pooled, *, centred=False):
     centred = validation.one_of(centred, "centred", (False, True))
     if not isinstance(pooled, LinearOperator):
         pooled = validation.array(pooled, "pooled", shape=("N", "d"))
+        validation.squares_fit(pooled, "pooled")
         left, right = pooled.__matmul__, pooled.T.__matmul__
     else:
         left, right = pooled.matvec, pooled.rmatvec
@@ -93,6 +95,9 @@ def pooled_operator(matrix, embeddings):
         If the sizes do not fit.
     """
     embeddings = validation.array(embeddings, "embeddings", shape=("V", "d"))
+    if not scipy.sparse.issparse(matrix):
+        validation.fail("matrix", "a sparse matrix", type(matrix).__name__)
+    validation.array(matrix.data, "matrix")
     if matrix.shape[1] != len(embeddings):
         validation.fail("matrix", f"{len(embeddings)} columns", f"shape {matrix.shape}")
     turned = matrix.T.tocsr()
@@ -104,6 +109,7 @@ def pooled_operator(matrix, embeddings):
     )
 
 
+@validation.representable
 def covariance_operator(weights, correlation, vocabulary, *, marginals=None):
     r"""The exact covariance of a pooled sequence given the table, as an operator.
 
@@ -194,7 +200,7 @@ def top_outliers(operator, count=1, *, edge=None, tolerance=1e-9, max_products=2
     edge = None if edge is None else validation.number(edge, "edge")
     tolerance = validation.positive(tolerance, "tolerance")
     steps = min(validation.integer(max_products, "max_products", minimum=count), dim)
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0) if rng is None else validation.generator(rng)
     run = _Lanczos(operator.matvec, rng.standard_normal(dim), steps)
     run.advance(count, lambda largest: tolerance * largest)
     values, residuals = run.ritz(count)

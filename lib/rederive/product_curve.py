@@ -25,6 +25,7 @@ from rederive import validation
 __all__ = ["ProductCurve", "edge_points"]
 
 
+@validation.representable
 def edge_points(delta, gamma):
     r"""Critical points of λ, of which the outer two give the edges of MP_δ ⊠ MP_γ.
 
@@ -52,7 +53,13 @@ def edge_points(delta, gamma):
 
 
 class ProductCurve:
-    """Kernels for one pair of ratios, in the normal form; nothing is checked here."""
+    """Kernels for one pair of ratios, in the normal form; nothing is checked here.
+
+    Parameters
+    ----------
+    delta, gamma : float
+        Aspect ratios, positive.
+    """
 
     def __init__(self, delta, gamma):
         least, middle, most = sorted((1.0, delta, gamma))

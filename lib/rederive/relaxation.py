@@ -17,6 +17,7 @@ from scipy import special
 from rederive import validation
 
 
+@validation.representable
 def kernel_eigenvalues(degrees, dim=3):
     r"""Eigenvalues of the kernel e^{⟨x,y⟩} on spherical harmonics.
 
@@ -75,6 +76,7 @@ def uniform_energy(dim=3):
     return kernel_eigenvalues(0, dim) / 2
 
 
+@validation.representable
 def uniform_rates(degrees, dim=3):
     r"""Rates at which perturbations of the uniform measure decay under D = I.
 

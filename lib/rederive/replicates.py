@@ -149,6 +149,7 @@ def replicate(
     return _stack(results)
 
 
+@validation.representable
 def mean_and_error(replicates):
     """Return the mean of replicates, its standard error and its degrees of freedom.
 

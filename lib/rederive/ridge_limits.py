@@ -17,6 +17,8 @@ from rederive import classification, validation
 
 __all__ = ["RidgeLimit", "ridge_limit"]
 
+_LEAST = 1e-290
+
 
 class RidgeLimit(NamedTuple):
     """Limits of one ridge classifier.
@@ -43,6 +45,7 @@ class RidgeLimit(NamedTuple):
     error: float
 
 
+@validation.representable
 def ridge_limit(weights, loadings, signal_norm2, delta, gamma, penalty=None):
     r"""Limit of ridge classification.
 
@@ -155,7 +158,11 @@ def _solve(ratio, delta, gamma):
     def excess(tau):
         return tau * (1 - gamma * _integrals(tau, delta)[3]) - ratio
 
-    return brentq(excess, start, start + ratio + gamma + 1, xtol=1e-300, rtol=1e-14)
+    # below the start, which leaves a little out, only the smallest penalties are found
+    low = start if excess(start) < 0 else _LEAST
+    if excess(low) >= 0:
+        validation.fail("penalty", "a penalty that is not lost in rounding", f"{ratio:.3g}·‖w‖²")
+    return brentq(excess, low, start + ratio + gamma + 1, xtol=1e-300, rtol=1e-14)
 
 
 def _least_error(shape):

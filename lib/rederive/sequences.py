@@ -55,6 +55,7 @@ def harmonic_weights(length):
     return np.append(tails, 0.0) / (length - 1)
 
 
+@validation.representable
 def inclusive_weights(length, diagonal_score=0.0):
     r"""Weights of causal attention in which a token also attends to itself.
 
@@ -93,6 +94,7 @@ def inclusive_weights(length, diagonal_score=0.0):
     return (own + later) / length
 
 
+@validation.representable
 def optimal_weights(correlation):
     r"""Weights that maximise the signal-to-noise ratio of the pooled sequence.
 
@@ -144,6 +146,7 @@ def optimal_weights(correlation):
     return weights * (np.sign(first) / norm)
 
 
+@validation.representable
 def signal_to_noise(weights, correlation):
     r"""Signal kept by the pooling relative to the noise that it keeps.
 
@@ -173,6 +176,7 @@ def signal_to_noise(weights, correlation):
     return np.maximum(np.einsum("...s,st,...t->...", unit, correlation, unit), 0.0)[()]
 
 
+@validation.representable
 def effective_length(weights):
     r"""Number of positions that the weights effectively use.
 

@@ -116,6 +116,7 @@ def latent_signs(loadings, count, rng, *, labels=None):
     ----------
     Derived in the chapter *pooling*, after M. E. A. Seddik, arXiv:2605.06826.
     """
+    validation.generator(rng)
     loadings = _loadings(loadings)
     count = validation.integer(count, "count", minimum=1)
     if labels is None:
@@ -126,6 +127,7 @@ def latent_signs(loadings, count, rng, *, labels=None):
     return Signs((copies * labels[:, None]).astype(np.int8), labels.astype(np.int8))
 
 
+@validation.representable
 def ar1_correlation(length, coefficient):
     r"""Correlation of a stationary chain of signs.
 
@@ -187,6 +189,7 @@ def ar1_signs(length, coefficient, count, rng):
     length = validation.integer(length, "length", minimum=1)
     coefficient = validation.number(coefficient, "coefficient", minimum=-1, maximum=1)
     count = validation.integer(count, "count", minimum=1)
+    validation.generator(rng)
     steps = np.where(rng.random((count, length)) < (1 + coefficient) / 2, 1, -1)
     steps[:, 0] = _coins(rng, count)
     return np.cumprod(steps, axis=1).astype(np.int8)

@@ -82,7 +82,7 @@ def exponential(points, vectors):
     ValueError
         As :func:`project`.
     """
-    tangent = project(points, vectors)
+    tangent = validation.squares_fit(project(points, vectors), "vectors")
     length = tangent.norm(dim=-1, keepdim=True)
     # torch.sinc(t) is sin(πt)/(πt), smooth at 0
     return _retract(length.cos() * points + torch.sinc(length / math.pi) * tangent)
@@ -147,7 +147,7 @@ def quasi_uniform(n, dim=3, *, dtype=torch.float64, device=None):
         height = 1 - (2 * index + 1) / n
         radius = (1 - height.square()).sqrt()
         points = torch.stack([radius * angle.cos(), radius * angle.sin(), height], -1)
-    return points.to(dtype=dtype, device=device)
+    return _placed(points, dtype, device)
 
 
 def uniform(rng, n, dim=3, *, dtype=torch.float64, device=None):
@@ -177,6 +177,7 @@ def uniform(rng, n, dim=3, *, dtype=torch.float64, device=None):
     return _moved(_normals(rng, n, dim), dtype, device)
 
 
+@validation.representable
 def octahedral(rng, n, dim=3, *, noise=0.05, dtype=torch.float64, device=None):
     """Points in clusters about the 2d ends of the coordinate axes.
 
@@ -210,8 +211,7 @@ def octahedral(rng, n, dim=3, *, noise=0.05, dtype=torch.float64, device=None):
 
 
 def _normals(rng, n, dim):
-    if not isinstance(rng, np.random.Generator):
-        validation.fail("rng", "a numpy.random.Generator", rng)
+    validation.generator(rng)
     dim = validation.integer(dim, "dim", minimum=2)
     leading = n if isinstance(n, tuple) else (n,)
     leading = tuple(validation.integer(size, "n", minimum=1) for size in leading)
@@ -220,7 +220,11 @@ def _normals(rng, n, dim):
 
 def _moved(points, dtype, device):
     unit = torch.from_numpy(points / np.linalg.norm(points, axis=-1, keepdims=True))
-    return _retract(unit.to(dtype=dtype, device=device))
+    return _retract(_placed(unit, dtype, device))
+
+
+def _placed(points, dtype, device):
+    return points.to(dtype=validation.floating(dtype), device=validation.device(device))
 
 
 def _project(points, vectors):

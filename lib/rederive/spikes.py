@@ -40,6 +40,7 @@ class Outlier(NamedTuple):
     overlap: float
 
 
+@validation.representable
 def spike_parameter(snr, signal_norm2, delta):
     r"""Strength of the spike of the pooled covariance, :math:`y=q(\theta+\delta)-\delta`.
 
@@ -76,6 +77,7 @@ def spike_parameter(snr, signal_norm2, delta):
     return (snr * theta + (snr - 1) * delta)[()]
 
 
+@validation.representable
 def spike_parameter_as_stated(snr, signal_norm2, delta):
     r"""Strength by the formula of the source, :math:`y=q\theta-\delta`.
 
@@ -107,9 +109,9 @@ def spike_parameter_as_stated(snr, signal_norm2, delta):
     return (snr * theta - delta)[()]
 
 
+@validation.representable
 def level(y, delta, gamma):
-    r"""The function :math:`\lambda(y)=(1+y)(1+\delta/y)(1+\gamma/y)` that locates edges and
-    outliers.
+    r"""The function λ that locates edges and outliers, at a strength.
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ def level(y, delta, gamma):
     Returns
     -------
     float or numpy.ndarray
-        λ(y), in units of κ.
+        :math:`\lambda(y)=(1+y)(1+\delta/y)(1+\gamma/y)`, in units of κ.
 
     Raises
     ------
@@ -135,6 +137,7 @@ def level(y, delta, gamma):
     return ((1 + y) * (1 + delta / y) * (1 + gamma / y))[()]
 
 
+@validation.representable
 def critical_spike(delta, gamma):
     r"""Strength y* at which an outlier leaves the bulk.
 
@@ -158,6 +161,7 @@ def critical_spike(delta, gamma):
     return edge_points(delta, gamma)[2] if gamma else math.sqrt(delta)
 
 
+@validation.representable
 def outlier(y, delta, gamma):
     r"""Location of the outlier of a spike and its overlap with the spike's direction.
 
@@ -202,6 +206,7 @@ def outlier(y, delta, gamma):
     return Outlier(location, overlap[()])
 
 
+@validation.representable
 def critical_signal(snr, delta, gamma):
     r"""Squared signal norm from which there is an outlier.
 
@@ -223,10 +228,11 @@ def critical_signal(snr, delta, gamma):
     ValueError
         If an argument is out of its range.
     """
-    snr, reach = _threshold(snr, delta, gamma)
+    snr, reach, delta = _threshold(snr, delta, gamma)
     return np.maximum(0, reach / snr - delta)[()]
 
 
+@validation.representable
 def critical_signal_as_stated(snr, delta, gamma):
     r"""Squared signal norm from which there is an outlier, by the formula of the source.
 
@@ -249,10 +255,11 @@ def critical_signal_as_stated(snr, delta, gamma):
     ----------
     M. E. A. Seddik, arXiv:2605.06826 (Theorem 2 at γ = 0).
     """
-    snr, reach = _threshold(snr, delta, gamma)
+    snr, reach, _ = _threshold(snr, delta, gamma)
     return (reach / snr)[()]
 
 
+@validation.representable
 def slope_of_level(y, delta, gamma):
     r"""Derivative of λ, :math:`1-(\delta+\gamma+\delta\gamma)/y^2-2\delta\gamma/y^3`.
 
@@ -289,7 +296,7 @@ def _threshold(snr, delta, gamma):
     delta, gamma = _ratios(delta, gamma)
     if (snr <= 0).any():
         validation.fail("snr", "positive numbers", str(snr[snr <= 0].flat[0]))
-    return snr, delta + critical_spike(delta, gamma)
+    return snr, delta + critical_spike(delta, gamma), delta
 
 
 def _numbers(**given):
@@ -298,8 +305,4 @@ def _numbers(**given):
         if (found < 0).any() or (name == "delta" and (found == 0).any()):
             sign = "positive numbers" if name == "delta" else "numbers >= 0"
             validation.fail(name, sign, str(found.min()))
-    try:
-        return np.broadcast_arrays(*arrays.values())
-    except ValueError:
-        shapes = ", ".join(str(found.shape) for found in arrays.values())
-        validation.fail(next(iter(given)), "shapes that go together", shapes)
+    return validation.broadcast(**arrays)

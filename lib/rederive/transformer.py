@@ -92,8 +92,7 @@ def starting_projections(rng, start, n_heads, head_dim, dim, *, jitter=0.1):
     ValueError
         If an argument is out of its range.
     """
-    if not isinstance(rng, np.random.Generator):
-        validation.fail("rng", "a numpy.random.Generator", rng)
+    validation.generator(rng)
     validation.one_of(start, "start", STARTS)
     heads, k, p = _sizes(n_heads, head_dim, dim, start == "orthogonal")
     jitter = validation.number(jitter, "jitter", minimum=0)
@@ -148,6 +147,7 @@ def in_context_predictions(keys, queries, gain, tokens, values, token):
     return gain[..., None] * (weights.mean(-3) @ values)[..., 0, :]
 
 
+@validation.representable
 def train_in_context(
     rngs,
     runs,
@@ -200,7 +200,7 @@ def train_in_context(
     Raises
     ------
     ValueError
-        If an argument is out of its range.
+        If an argument is out of its range, or training ends with a model that is no number.
 
     Notes
     -----
@@ -220,9 +220,10 @@ def train_in_context(
     records = validation.integer(records, "records", minimum=1, maximum=steps)
     if dtype not in (torch.float32, torch.float64):
         validation.fail("dtype", "torch.float32 or torch.float64", str(dtype))
+    validation.instance(rngs, "rngs", Sequence, "a sequence of numpy.random.Generator")
     if not rngs or not all(isinstance(rng, np.random.Generator) for rng in rngs):
         validation.fail("rngs", "a sequence of numpy.random.Generator", rngs)
-    kind = {"dtype": dtype, "device": device}
+    kind = {"dtype": dtype, "device": validation.device(device)}
 
     children = [rng.spawn(1 + len(STARTS)) for rng in rngs]
     starts = [_starts(child[1:], runs, n_heads, k, p) for child in children]
@@ -231,7 +232,7 @@ def train_in_context(
     gain = torch.ones(maps.shape[:2], **kind).requires_grad_()
     targets = sorted(set(zip(ranks, links, strict=True)))
     which = [targets.index(pair) for pair in zip(ranks, links, strict=True)]
-    which = torch.tensor(which, device=device)
+    which = torch.tensor(which, device=kind["device"])
     optimiser = torch.optim.AdamW(
         [
             {"params": [keys, queries], "weight_decay": decay},
@@ -317,6 +318,9 @@ def _sizes(n_heads, head_dim, dim, tiling):
 def _checked_runs(runs):
     if not isinstance(runs, Sequence) or not runs:
         validation.fail("runs", "a sequence of at least one Run", runs)
+    for run in runs:
+        if not isinstance(run, tuple) or len(run) not in (2, 3):
+            validation.fail("runs", "a sequence of Run", f"one with {run!r}")
     runs = [Run(*run) for run in runs]
     for run in runs:
         validation.one_of(run.start, "runs", STARTS)

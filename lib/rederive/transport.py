@@ -13,6 +13,8 @@ from rederive import flow_kernels, sphere, validation
 
 _COSTS = ("geodesic", "euclidean")
 _ITERATIONS = 1000
+# Iterations without a lower objective or less to move, after which more are of no use.
+_PATIENCE = 100
 
 
 def wasserstein_distance(
@@ -136,7 +138,7 @@ def minimising_movements(tokens, heads, step, count=1, *, flow="gradient", toler
     Returns
     -------
     torch.Tensor, shape (count + 1, n, d)
-        The tokens at the times 0, τ, 2τ, …
+        The tokens at the times 0, τ, 2τ and so on.
 
     Raises
     ------
@@ -224,8 +226,14 @@ def _move(start, heads, step, flow, tolerance):
         return torch.empty_like(start)
     here, weight, share = start, _weights(start, heads, flow), 1.0
     value, slope = _objective(here, start, heads, weight, step)
+    residual = float(slope.norm(dim=-1).max())
+    if not math.isfinite(value + residual):
+        largest = float(heads.abs().max())
+        validation.fail("heads", "matrices for which energy and slope are finite", largest)
+    if residual > torch.finfo(start.dtype).eps ** -0.5:
+        validation.fail("step", "one whose descent is not lost in rounding", step)
+    least, idle = residual, 0
     for _ in range(_ITERATIONS):
-        residual = float(slope.norm(dim=-1).max())
         if residual <= tolerance:
             return here
         squares = float((weight * slope * slope).mean(0).sum()) / step
@@ -234,13 +242,21 @@ def _move(start, heads, step, flow, tolerance):
         there, new_value = None, math.inf
         while not new_value <= value - 1e-4 * share * squares + slack:
             share = share / 2 if there is not None else share
+            if not share > 0:
+                raise RuntimeError(
+                    f"tolerance {tolerance:.3g} not reached: no step lowers the energy"
+                )
             there = _follow(here, -share * slope)
             new_value, new_slope = _objective(there, start, heads, weight, step)
         moved, change = there - here, new_slope - slope
         curvature = float((weight * moved * change).sum())
         share = float((weight * moved * moved).sum()) / curvature if curvature > 0 else 1.0
         share = min(max(share, 1e-3), 10.0)
-        here, value, slope = there, new_value, new_slope
+        residual = float(new_slope.norm(dim=-1).max())
+        idle = 0 if new_value < value - slack or residual < least else idle + 1
+        here, value, slope, least = there, new_value, new_slope, min(least, residual)
+        if idle == _PATIENCE:
+            break
     raise RuntimeError(f"tolerance {tolerance:.3g} not reached, {residual:.3g} is left to move")
 
 

@@ -14,9 +14,16 @@ One slack serves every closed condition ("has norm one", "is symmetric"): :func:
 100 times the square root of the spacing of the dtype. That is far above what rounding leaves behind
 and far below what a slip of the pen produces.
 
+What overflows only on the way to the result is refused by :func:`representable`, a decorator, under
+the name of the argument with the most extreme entry.
+
 Importing this module does not import PyTorch.
 """
 
+import contextlib
+import functools
+import inspect
+import math
 import numbers
 import sys
 
@@ -61,7 +68,7 @@ def positive(value, name):
 
 
 def integer(value, name, *, minimum=None, maximum=None):
-    """Return an integer inside closed bounds as an int; 2.0 is refused, as are booleans."""
+    """Return an integer inside closed bounds as an int; not 2.0, not True, nothing from 2⁶³ on."""
     words = " and ".join(
         f"{sign} {bound}" for sign, bound in ((">=", minimum), ("<=", maximum)) if bound is not None
     )
@@ -69,17 +76,70 @@ def integer(value, name, *, minimum=None, maximum=None):
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         fail(name, expected, _shown(value))
     found = int(value)
+    if abs(found) >= 2**63:
+        fail(name, f"{expected} below 2⁶³", f"one of {found.bit_length()} bits")
     if (minimum is not None and found < minimum) or (maximum is not None and found > maximum):
         fail(name, expected, found)
     return found
 
 
 def one_of(value, name, options):
-    """Return a value that equals one of the options and has its type."""
+    """Return a value that equals one of the options and has its type, or NumPy's for it."""
+    if isinstance(value, np.generic):
+        value = value.item()
     for option in options:
         if type(value) is type(option) and value == option:
             return value
     fail(name, "one of " + ", ".join(map(repr, options)), _shown(value))
+
+
+def instance(value, name, kind, words):
+    """Return a value of a type or of one of several types; `words` say which in the message."""
+    if not isinstance(value, kind):
+        fail(name, words, _shown(value))
+    return value
+
+
+def generator(value, name="rng"):
+    """Return a NumPy random generator; a seed is refused, which would give the same each time."""
+    return instance(value, name, np.random.Generator, "a numpy.random.Generator")
+
+
+def floating(value, name="dtype"):
+    """Return a floating-point torch.dtype."""
+    import torch
+
+    if not isinstance(value, torch.dtype) or not value.is_floating_point:
+        fail(name, "a floating-point torch.dtype", _shown(value))
+    return value
+
+
+def device(value, name="device"):
+    """Return a torch.device, from one or from its name, or None."""
+    import torch
+
+    try:
+        return None if value is None else torch.device(value)
+    except (RuntimeError, TypeError):
+        fail(name, "a torch.device, its name or None", _shown(value))
+
+
+def truths(value, name, shape=None):
+    """Return a tensor of booleans, of a given shape if one is given."""
+    if not is_tensor(value) or str(value.dtype) != "torch.bool":
+        fail(name, "a tensor of booleans", str(value.dtype) if is_tensor(value) else _shown(value))
+    if shape is not None and value.shape != tuple(shape):
+        fail(name, f"shape {tuple(shape)}", f"shape {tuple(value.shape)}")
+    return value
+
+
+def broadcast(**arrays):
+    """Return arrays, handed over under the names of their arguments, in their common shape."""
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError:
+        shapes = ", ".join(str(found.shape) for found in arrays.values())
+        fail(next(iter(arrays)), "shapes that go together", shapes)
 
 
 def array(value, name, *, ndim=None, shape=None, dtype=float, finite=True, empty=False):
@@ -210,17 +270,14 @@ def has_values(value):
 
 def slack(value):
     """Return 100 √eps of the dtype of an array or tensor, the slack of every closed condition."""
-    if is_tensor(value):
-        import torch
-
-        return 100 * torch.finfo(value.dtype).eps ** 0.5
-    return 100 * float(np.finfo(value.dtype).eps) ** 0.5
+    return 100 * float(_finfo(value).eps) ** 0.5
 
 
 def on_sphere(value, name):
     """Return vectors (…, d) whose norms differ from one by at most :func:`slack`."""
     if has_values(value) and 0 not in value.shape:
-        gap = float((((value * value).sum(-1)) ** 0.5 - 1).__abs__().max())
+        with np.errstate(over="ignore"):
+            gap = float((((value * value).sum(-1)) ** 0.5 - 1).__abs__().max())
         if not gap <= slack(value):
             fail(name, "vectors of norm 1", f"a norm off by {gap:.3g}")
     return value
@@ -234,7 +291,8 @@ def symmetric(value, name):
     if value.ndim < 2 or value.shape[-1] != value.shape[-2]:
         fail(name, "square matrices", f"shape {tuple(value.shape)}")
     if has_values(value) and 0 not in value.shape:
-        gap = float((value - value.swapaxes(-1, -2)).__abs__().max())
+        with np.errstate(over="ignore"):
+            gap = float((value - value.swapaxes(-1, -2)).__abs__().max())
         largest = float(value.__abs__().max())
         if not gap <= slack(value) * largest:
             fail(name, "symmetric matrices", f"entries that differ from their mirror by {gap:.3g}")
@@ -258,6 +316,64 @@ def full_column_rank(value, name):
         if ranks.min() < columns:
             fail(name, f"full column rank {columns}", f"rank {int(ranks.min())}")
     return value
+
+
+def squares_fit(value, name):
+    """Return an array or tensor such that the sum of all its squares does not overflow."""
+    if has_values(value) and 0 not in value.shape:
+        plain = value.detach() if is_tensor(value) else value
+        largest = max(-float(plain.min()), float(plain.max()))
+        limit = math.sqrt(float(_finfo(plain).max) / math.prod(plain.shape))
+        if not largest <= limit:
+            fail(name, f"entries of size at most {limit:.3g}, whose squares fit", largest)
+    return value
+
+
+def representable(function):
+    """Let a function refuse arguments for which its result leaves the range of floats.
+
+    Overflow, division by zero, undefined operations, failures of linear algebra and a NaN in the
+    result become a ``ValueError`` that names the argument with the most extreme entry. An infinity
+    passes where the function makes one on purpose, under ``numpy.errstate``.
+    """
+
+    @functools.wraps(function)
+    def checked(*args, **kwargs):
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                return _no_nan(function(*args, **kwargs))
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            given = inspect.signature(function).bind(*args, **kwargs).arguments
+            name, size = _most_extreme(given)
+            expected, got = "numbers for which the result is one", f"an entry of size {size:.3g}"
+            raise ValueError(f"{name}: expected {expected}, got {got} ({error})") from error
+
+    return checked
+
+
+def _no_nan(found):
+    """Return a result, or a tuple of them, without NaN, or raise an ArithmeticError."""
+    for part in found if isinstance(found, tuple) else (found,):
+        if isinstance(part, float | np.ndarray) or (is_tensor(part) and has_values(part)):
+            if np.any(part != part) if not is_tensor(part) else (part != part).any():
+                raise ArithmeticError("the result would be NaN")
+    return found
+
+
+def _most_extreme(given):
+    """Name and size of the entry farthest from 1, on the scale of logarithms."""
+    found = [(0.0, next(iter(given)), math.nan)]
+    for name, value in given.items():
+        with contextlib.suppress(TypeError, ValueError, RuntimeError, OverflowError):
+            sizes = np.abs(np.asarray(value, dtype=complex))
+            sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
+            found += [(abs(math.log(x)), name, x) for x in (sizes.min(), sizes.max())]
+    return max(found)[1:]
+
+
+def _finfo(value):
+    finfo = sys.modules["torch"].finfo if is_tensor(value) else np.finfo
+    return finfo(value.dtype)
 
 
 def _scalar(value):

@@ -18,6 +18,7 @@ __all__ = [
     "NOISES",
     "Vocabulary",
     "causal_attention",
+    "check_vocabulary",
     "draw_tokens",
     "draw_vocabulary",
     "pool",
@@ -86,6 +87,7 @@ def draw_vocabulary(signal, size, rng, *, noise="independent"):
     ----------
     M. E. A. Seddik, arXiv:2605.06826; the other noises are ours.
     """
+    validation.generator(rng)
     signal = validation.array(signal, "signal", shape=("d",))
     noise = validation.one_of(noise, "noise", NOISES)
     size = validation.integer(size, "size", minimum=4 if noise == "class-centred" else 2)
@@ -134,6 +136,7 @@ def draw_tokens(signs, size, rng):
     size = validation.integer(size, "size", minimum=2)
     if size % 2:
         validation.fail("size", "an even number of items, for balanced classes", size)
+    validation.generator(rng)
     items = rng.integers(0, size // 2, size=signs.shape)
     return np.where(signs > 0, items, items + size // 2)
 
@@ -177,6 +180,7 @@ def pooling_matrix(weights, tokens, size, *, factors=None):
     return scipy.sparse.csr_array(parts, shape=(count, size))
 
 
+@validation.representable
 def pool(weights, tokens, embeddings, *, factors=None):
     r"""Pool sequences with one or several weight vectors.
 
@@ -216,6 +220,7 @@ def pool(weights, tokens, embeddings, *, factors=None):
     return pooled[0] if weights.ndim == 1 else np.stack(pooled)
 
 
+@validation.representable
 def causal_attention(tokens, embeddings, inverse_temperature, *, strict=True):
     r"""Weights of causal self-attention without parameters, averaged over the rows.
 
@@ -269,6 +274,16 @@ def causal_attention(tokens, embeddings, inverse_temperature, *, strict=True):
         scores /= scores.sum(axis=2, keepdims=True)
         weights[start : start + block] = scores.mean(axis=1)
     return weights
+
+
+def check_vocabulary(vocabulary):
+    """Check a vocabulary whose classes are balanced and whose entries are finite, and return it."""
+    validation.instance(vocabulary, "vocabulary", Vocabulary, "a Vocabulary")
+    table = validation.array(vocabulary.embeddings, "vocabulary.embeddings", shape=("V", "d"))
+    if len(table) % 2:
+        validation.fail("vocabulary.embeddings", "an even number of items", f"shape {table.shape}")
+    validation.array(vocabulary.signal, "vocabulary.signal", shape=(table.shape[1],))
+    return vocabulary
 
 
 def _items(tokens, shape, size):
