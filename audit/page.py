@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rederive_book import blocks
+
 BEGIN, END = "% faults: written by python -m audit", "% end of faults"
 
 
@@ -60,8 +62,4 @@ def updated(text, found):
     ValueError
         If the page lacks one of the lines.
     """
-    before, begin, rest = text.partition(BEGIN + "\n")
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"expected the lines {BEGIN!r} and {END!r} in the page")
-    return f"{before}{begin}\n{rendered(found)}\n{end}{after}"
+    return blocks.replaced(text, BEGIN, END, rendered(found))

@@ -1,24 +1,24 @@
-"""The density of MP_δ ⊠ MP_γ: the library against its peers, in one run on one thread.
+"""The density of MP_δ ⊠ MP_γ: the library beside its peers.
 
-Run ``python benchmarks/bench_free_product.py``. The density is asked for at 2001 points from edge
-to edge, δ = ½, γ = ¼. The contestants take turns in an order that is drawn anew each round; medians
-of the processor time are printed. Goals: at least 100 times as fast as a loop over numpy.roots and
-at least 8 times as fast as the eigenvalues of a batch of companion matrices, with errors of at most
-1e-12 of the maximum. Errors are measured against 40 digits (mpmath). The package freealg works with
-curves of any degree and fits them to samples; it is timed as it is meant to be used, as is a plain
-fixed-point iteration at a small distance from the axis, which blurs the edges.
+The density is asked for at 2001 points from edge to edge, δ = ½, γ = ¼, and errors are measured
+against 40 digits. The package freealg works with curves of any degree and fits them to samples; it
+is given the exact transform and few points, and fitting is not timed. The fixed-point iteration
+stands a small distance off the axis, which blurs the edges.
 """
-
-import sys
 
 import mpmath
 import numpy as np
-from threadpoolctl import threadpool_limits
-from timing import medians
 
+from benchmarks.comparing import Contestant
+from benchmarks.growth import decades
 from rederive.free_probability import FreeMPProduct
 
 DELTA, GAMMA, POINTS = 0.5, 0.25, 2001
+KERNEL = "density of a free product"
+REFERENCE = "largest error relative to the maximum, against 40 digits"
+# Elementwise operations a point in FreeMPProduct.pdf, counted in the source; each reads or writes
+# about three arrays.
+OPERATIONS = 60
 
 
 def exact(x):
@@ -80,45 +80,68 @@ def freealg_density(law):
     return form.density
 
 
-def main():
-    """Print the table and the ratios; the exit code tells whether the goals are met."""
-    law = FreeMPProduct(DELTA, GAMMA)
-    x = np.linspace(*law.support(), POINTS + 2)[1:-1]
-    some = np.arange(0, POINTS, 40)
+def contestants(law, x, peers):
+    """Ours and its peers, given as (name, function, what to show), with their errors."""
+    some = np.arange(0, len(x), max(1, len(x) // 50))
     truth = np.array([exact(at) for at in x[some]])
-    quick = {
-        "rederive, pdf": lambda: law.pdf(x),
-        "rederive, cdf": lambda: law.cdf(x),
-        "rederive, curve": lambda: law.curve(POINTS),
-        "companion eigenvalues": lambda: companions(x),
-        "numpy.roots in a loop": lambda: roots_loop(x),
-    }
-    slow = {"fixed point": lambda: fixed_point(x)}
-    with threadpool_limits(1):
-        try:
-            density = freealg_density(law)
-            slow["freealg"] = lambda: density(x)
-        except ImportError:
-            print("freealg is not installed: left out")
-        found = medians(quick, 41) | medians(slow, 3)
-        errors = {
-            name: np.abs(function()[some] - truth).max() / truth.max()
-            for name, function in (quick | slow).items()
-            if name not in ("rederive, cdf", "rederive, curve")
-        }
-    ours = found["rederive, pdf"]
-    print(f"\ndensity at {POINTS} points, δ = {DELTA}, γ = {GAMMA}: medians of shuffled rounds")
-    for name, median in found.items():
-        error = f"error {errors[name]:.1e}" if name in errors else ""
-        print(f"  {name:24} {median * 1e3:10.3f} ms {median / ours:9.2f} × pdf   {error}")
-    loop, batch = (
-        found[name] / ours for name in ("numpy.roots in a loop", "companion eigenvalues")
+
+    def error(function):
+        return np.abs(function(x[some]) - truth).max() / truth.max()
+
+    ours = Contestant("ours", lambda: law.pdf(x), None, error(law.pdf))
+    return [
+        ours,
+        *(
+            Contestant(
+                name, lambda f=f: f(x), shown or f, error(f), name == "fixed-point iteration"
+            )
+            for name, f, shown in peers
+        ),
+    ]
+
+
+def compare_with_freealg(bench, law):
+    """Few points, because freealg takes long for each."""
+    try:
+        density = freealg_density(law)
+    except ImportError:
+        print("freealg is not installed: left out")
+        return
+    x = np.linspace(*law.support(), 11)[1:-1]
+    several = contestants(law, x, [("freealg", density, freealg_density)])
+    bench.compare(
+        KERNEL, f"{len(x)} points, δ = {DELTA}, γ = {GAMMA}", several, 3, REFERENCE, threads=(1,)
     )
-    print(f"\nspeed relative to a loop over numpy.roots: {loop:.0f} (goal ≥ 100)")
-    print(f"speed relative to companion eigenvalues: {batch:.1f} (goal ≥ 8)")
-    print(f"error of the density: {errors['rederive, pdf']:.1e} of its maximum (goal ≤ 1e-12)")
-    return int(loop < 100 or batch < 8 or errors["rederive, pdf"] > 1e-12)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def density_at(count):
+    """The density at some points between the edges."""
+    law = FreeMPProduct(DELTA, GAMMA)
+    x = np.linspace(*law.support(), count + 2)[1:-1]
+    return lambda: law.pdf(x)
+
+
+def run(bench):
+    """Compare, bound and grow."""
+    law = FreeMPProduct(DELTA, GAMMA)
+    points = bench.size(POINTS, 201)
+    x = np.linspace(*law.support(), points + 2)[1:-1]
+    size = f"{points} points, δ = {DELTA}, γ = {GAMMA}"
+    peers = [
+        ("eigenvalues of companion matrices", companions, None),
+        ("numpy.roots in a loop", roots_loop, None),
+        ("fixed-point iteration", fixed_point, None),
+    ]
+    several = contestants(law, x, peers)
+    found = bench.compare(KERNEL, size, several, 15, REFERENCE)
+    compare_with_freealg(bench, law)
+    loop, batch = found["numpy.roots in a loop"], found["eigenvalues of companion matrices"]
+    bench.goal(f"{KERNEL} against a loop over numpy.roots", "at least", 100, loop, "times as fast")
+    bench.goal(f"{KERNEL} against batched eigenvalues", "at least", 8, batch, "times as fast")
+    bench.goal(f"error of the {KERNEL}", "at most", 1e-12, several[0].error, "of its maximum")
+    bench.goal(f"{KERNEL} on one core", "at least", 1e6, points / found["ours"], "points a second")
+    work = {"cube roots": points, "cached bytes": 24 * OPERATIONS * points, "bytes": 16 * points}
+    note = "NumPy passes over the array once for each operation; they are counted as such"
+    bench.roof(KERNEL, size, work, lambda: law.pdf(x), note)
+    fixed = f"δ = {DELTA}, γ = {GAMMA}"
+    bench.grow(KERNEL, "points", fixed, decades(1000, 1_000_000), density_at)

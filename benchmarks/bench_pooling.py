@@ -1,22 +1,11 @@
-"""Pooling and outliers: the library against fair peers, in one run on one thread.
-
-Run ``python benchmarks/bench_pooling.py``. The contestants take turns in an order that is drawn
-anew each round, and medians of the processor time are printed. Goals: pooled vectors at least eight
-times faster than gather and einsum (d = 800, N = 3200, T = 32); one separated outlier at d = 2000
-at least ten times faster than forming S and `eigh`, and four times faster than forming S and
-`eigh` of one eigenvalue. Results are compared before anything is timed. With ``--large`` one
-outlier is computed at d = 20 000 besides, which needs about 14 GB; goal: less than 24 GiB.
-"""
-
-import sys
-import time
+"""Pooled vectors: the library's sparse product beside gathering, a loop and torch."""
 
 import numpy as np
-import scipy.linalg
-from threadpoolctl import threadpool_limits
-from timing import medians
+import torch
 
-from rederive import pooled_spectra, sign_sequences, vocabularies
+from benchmarks.comparing import Contestant
+from benchmarks.growth import decades
+from rederive import sign_sequences, vocabularies
 
 
 def draw(d, size, count, length, prefix, theta):
@@ -28,97 +17,106 @@ def draw(d, size, count, length, prefix, theta):
     return table, vocabularies.draw_tokens(signs, size, rng)
 
 
-def show(title, found):
-    """Print a row a contestant; the library comes first."""
-    print(f"\n{title}")
-    first = next(iter(found.values()))
-    for name, median in found.items():
-        print(f"  {name:34} {median * 1e3:10.1f} ms   {median / first:8.2f} × rederive")
+def gather_einsum(weights, tokens, embeddings):
+    """All embedded sequences at once, then a sum over positions."""
+    return np.einsum("t,ntd->nd", weights, embeddings[tokens])
 
 
-def pooling(rounds=7):
-    """Pooled vectors of 3200 sequences of 32 tokens; the ratio to gather and einsum."""
-    d, count, length = 800, 3200, 32
+def gather_matmul(weights, tokens, embeddings):
+    """The same with a product of a vector and matrices."""
+    return weights @ embeddings[tokens]
+
+
+def loop_over_positions(weights, tokens, embeddings):
+    """One position after the other: no array of all embedded sequences."""
+    return sum(w * embeddings[column] for w, column in zip(weights, tokens.T, strict=True))
+
+
+def embedding_bag(weights, tokens, embeddings):
+    """What torch has for it: bags of rows with weights."""
+    factors = torch.from_numpy(np.broadcast_to(weights, tokens.shape).copy())
+    return torch.nn.functional.embedding_bag(
+        torch.from_numpy(tokens),
+        torch.from_numpy(embeddings),
+        mode="sum",
+        per_sample_weights=factors,
+    ).numpy()
+
+
+def compare(bench):
+    """Pooled vectors of 3200 sequences of 32 tokens."""
+    d, count, length = bench.size(800, 80), bench.size(3200, 320), 32
     table, tokens = draw(d, 2 * d, count, length, 8, 1.0)
     weights, embeddings = np.full(length, 1 / length), table.embeddings
-    contestants = {
-        "rederive, sparse product": lambda: vocabularies.pool(weights, tokens, embeddings),
-        "gather and einsum": lambda: np.einsum("t,ntd->nd", weights, embeddings[tokens]),
-        "gather and matmul": lambda: weights @ embeddings[tokens],
-        "loop over positions": lambda: sum(
-            w * embeddings[column] for w, column in zip(weights, tokens.T, strict=True)
-        ),
+    truth = gather_einsum(weights.astype(np.longdouble), tokens[:16], embeddings)
+    contestants = [
+        Contestant(
+            name,
+            lambda function=function: function(weights, tokens, embeddings),
+            None if name == "ours" else function,
+            np.abs(function(weights, tokens[:16], embeddings) - truth).max(),
+        )
+        for name, function in (
+            ("ours", vocabularies.pool),
+            ("gather and einsum", gather_einsum),
+            ("gather and matmul", gather_matmul),
+            ("loop over positions", loop_over_positions),
+            ("torch embedding_bag", embedding_bag),
+        )
+    ]
+    size = f"N = {count}, T = {length}, d = {d}"
+    found = bench.compare(
+        "pooled vectors", size, contestants, 5,
+        "largest error of 16 vectors, against extended precision",
+    )  # fmt: skip
+    best = min(ratio for name, ratio in found.items() if name != "ours")
+    note = (
+        f"{best:.2g} times as fast as the best peer; a sparse product does little else than fetch"
+    )
+    bench.goal(
+        "pooled vectors against gather and einsum",
+        "at least", 8, found["gather and einsum"], "times as fast", note,
+    )  # fmt: skip
+    terms = count * length * d
+    work = {
+        "flops": 2 * terms,
+        "cached bytes": 8 * terms,
+        "bytes": 8 * (count * d + embeddings.size) + 12 * tokens.size,
     }
-    pooled = [contestant() for contestant in contestants.values()]
-    for other in pooled[1:]:
-        np.testing.assert_allclose(other, pooled[0], atol=1e-12)
-    found = medians(contestants, rounds)
-    show(f"pooled vectors, d = {d}, N = {count}, T = {length}", found)
-    return found["gather and einsum"] / found["rederive, sparse product"]
+    bench.roof(
+        "pooled vectors", size, work, lambda: vocabularies.pool(weights, tokens, embeddings),
+        "one row of the table is fetched for every token; the table fits into the cache",
+    )  # fmt: skip
 
 
-def outlier(rounds=3):
-    """One separated outlier at d = 2000; the ratios to two dense peers."""
-    d, count, length = 2000, 4000, 16
-    table, tokens = draw(d, 4000, count, length, 4, 4.0)
+def pooling_of(count=1000, length=32, d=100):
+    """Pooled vectors of some sequences from a table of 2000 items."""
+    rng = np.random.default_rng(2026)
+    table = rng.normal(size=(2000, d))
+    tokens = rng.integers(0, 2000, size=(count, length))
     weights = np.full(length, 1 / length)
-    pooled = vocabularies.pool(weights, tokens, table.embeddings)
-
-    def lanczos():
-        return pooled_spectra.top_outliers(pooled_spectra.second_moment(pooled, centred=True))
-
-    def centred():
-        shown = pooled - pooled.mean(axis=0)
-        return shown.T @ shown / count
-
-    contestants = {
-        "rederive, Lanczos": lambda: lanczos().values[0],
-        "S and eigh": lambda: np.linalg.eigh(centred())[0][-1],
-        "S and eigh of one eigenvalue": lambda: scipy.linalg.eigh(
-            centred(), subset_by_index=(d - 1, d - 1)
-        )[0][0],
-    }
-    values = [contestant() for contestant in contestants.values()]
-    np.testing.assert_allclose(values, values[0], rtol=1e-10)
-    top = lanczos()
-    print(f"\noutlier {top.values[0] * length:.3f} κ, separated: {bool(top.separated[0])}")
-    print(f"products: {top.products}, residual {top.residuals[0] * length:.1e} κ")
-    found = medians(contestants, rounds)
-    show(f"one outlier, d = {d}, N = {count}", found)
-    mine = found["rederive, Lanczos"]
-    return found["S and eigh"] / mine, found["S and eigh of one eigenvalue"] / mine
+    return lambda: vocabularies.pool(weights, tokens, table)
 
 
-def large():
-    """One outlier at d = 20 000 without S, C or the pooled vectors; the peak in GiB."""
-    import resource
-
-    d, length = 20_000, 16
-    table, tokens = draw(d, 2 * d, 2 * d, length, 4, 4.0)
-    matrix = vocabularies.pooling_matrix(np.full(length, 1 / length), tokens, 2 * d)
-    start = time.perf_counter()
-    operator = pooled_spectra.pooled_operator(matrix, table.embeddings)
-    top = pooled_spectra.top_outliers(pooled_spectra.second_moment(operator, centred=True))
-    print(f"\nd = {d}: outlier {top.values[0] * length:.3f} κ, {top.products} products,")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak *= 1 if sys.platform == "darwin" else 1024
-    print(f"{time.perf_counter() - start:.1f} s, peak {peak / 2**30:.1f} GiB (goal < 24)")
-    return peak / 2**30
+def pooling_of_sequences(count):
+    """Some number of sequences."""
+    return pooling_of(count=count)
 
 
-def main():
-    """Print the tables and the ratios; the exit code tells whether the goals are met."""
-    with threadpool_limits(1):
-        gather = pooling()
-        whole, one = outlier()
-        missed = gather < 8 or whole < 10 or one < 4
-        print(f"\nspeed relative to gather and einsum: {gather:.1f} (goal ≥ 8)")
-        print(f"speed relative to S and eigh: {whole:.1f} (goal ≥ 10)")
-        print(f"speed relative to S and eigh of one eigenvalue: {one:.1f} (goal ≥ 4)")
-        if "--large" in sys.argv[1:]:
-            missed |= large() >= 24
-    return int(missed)
+def pooling_of_positions(length):
+    """Sequences of some length."""
+    return pooling_of(length=length)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def pooling_of_dimension(d):
+    """Vectors of some dimension."""
+    return pooling_of(d=d)
+
+
+def run(bench):
+    """Compare, bound and grow."""
+    compare(bench)
+    kernel = "pooled vectors"
+    bench.grow(kernel, "N", "T = 32, d = 100", decades(100, 100_000), pooling_of_sequences)
+    bench.grow(kernel, "T", "N = 1000, d = 100", decades(4, 4000), pooling_of_positions)
+    bench.grow(kernel, "d", "N = 1000, T = 32", decades(4, 4000), pooling_of_dimension)

@@ -1,26 +1,20 @@
-"""Nadaraya–Watson: the library against fair peers, in one run on one thread.
+"""Nadaraya–Watson: the library beside blocked NumPy, torch and statsmodels.
 
-Run ``python benchmarks/bench_smoothing.py``. The contestants take turns in an order that is drawn
-anew each round, so that a change of the machine's pace falls on all of them, and so does what the
-one before leaves in caches and free memory: a block that the system must hand out page by page
-costs a millisecond. Medians of the processor time are printed (one thread, so that is the time on
-an idle machine). Goals: at most 1.5 times the blocked NumPy below, with the best of several block
-sizes; at least ten times faster than the local-constant estimator of statsmodels; a million keys in
-less than 200 MB beside the data. Estimates are compared before anything is timed.
+Contestants take turns, so that what one leaves in caches and free memory falls on all: a block that
+the system must hand out page by page costs a millisecond.
 """
 
-import sys
 import warnings
 
 import numpy as np
 import torch
 from statsmodels.nonparametric.kernel_regression import KernelReg
-from threadpoolctl import threadpool_limits
-from timing import medians
 
+from benchmarks.comparing import Contestant
+from benchmarks.growth import decades, fresh
 from rederive import smoothing
 
-BLOCK_SIZES = ((256, 1024), (512, 512), (512, 1024), (1000, 256))
+BLOCK_SIZES = ((256, 1024), (512, 512), (1000, 256))
 
 
 def blocked_numpy(queries, keys, values, bandwidth, query_block, key_block):
@@ -61,6 +55,29 @@ def dense_torch(queries, keys, values, bandwidth):
     return torch.softmax(scores, dim=1) @ values
 
 
+def sdpa(queries, keys, values, bandwidth):
+    """The attention kernel of torch: one more coordinate holds −|k|²/2.
+
+    Values are widened to the width of the keys, because otherwise it makes the whole matrix.
+    """
+    a, b = queries / bandwidth, keys / bandwidth
+    a = torch.cat([a, torch.ones_like(a[:, :1])], dim=1)
+    b = torch.cat([b, -b.square().sum(dim=1, keepdim=True) / 2], dim=1)
+    wide = torch.nn.functional.pad(values, (0, b.shape[1] - values.shape[1]))
+    found = torch.nn.functional.scaled_dot_product_attention(
+        a[None, None], b[None, None], wide[None, None], scale=1.0
+    )
+    return found[0, 0, :, : values.shape[1]]
+
+
+def exact(queries, keys, values, bandwidth):
+    """The estimate in NumPy's longest floats, coordinate by coordinate."""
+    q, k, y = (part.astype(np.longdouble) for part in (queries, keys, values))
+    scores = -sum(((a[:, None] - b) / bandwidth) ** 2 for a, b in zip(q.T, k.T, strict=True)) / 2
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights @ y / weights.sum(axis=1, keepdims=True)
+
+
 def problem(n, m, p):
     """Random keys, queries and values of width one; the numbers do not matter for the time."""
     rng = np.random.default_rng(2026)
@@ -68,58 +85,75 @@ def problem(n, m, p):
     return queries, keys, np.sin(keys.sum(axis=1, keepdims=True)) + rng.normal(size=(n, 1))
 
 
-def compare(n, m, p, bandwidth, rounds, statsmodels=False):
-    """Time one problem and print a row a contestant."""
+def compare(bench, n, m, p, bandwidth, rounds, statsmodels=False):
+    """One problem; the ratio of our time to the best blocked NumPy, and that of statsmodels."""
     plain = problem(n, m, p)
     tensors = [torch.tensor(part) for part in plain]
-    ours = smoothing.nadaraya_watson(*tensors, bandwidth).numpy()
-    contestants = {"rederive": lambda: smoothing.nadaraya_watson(*tensors, bandwidth)}
-    for rows, columns in BLOCK_SIZES:
-        np.testing.assert_allclose(blocked_numpy(*plain, bandwidth, rows, columns), ours, atol=1e-9)
-        contestants[f"NumPy, blocks {rows}×{columns}"] = lambda rows=rows, columns=columns: (
-            blocked_numpy(*plain, bandwidth, rows, columns)
+    truth = exact(plain[0][:16], *plain[1:], bandwidth)
+    given = [("ours", smoothing.nadaraya_watson, None, tensors, ())]
+    for block in BLOCK_SIZES:
+        given.append(
+            (f"NumPy, blocks {block[0]}×{block[1]}", blocked_numpy, blocked_numpy, plain, block)
         )
-    contestants["torch, whole matrix"] = lambda: dense_torch(*tensors, bandwidth)
+    given.append(("torch, attention kernel", sdpa, sdpa, tensors, ()))
+    given.append(("torch, all scores", dense_torch, dense_torch, tensors, ()))
     if statsmodels:
-        np.testing.assert_allclose(kernel_reg(*plain, bandwidth), ours, atol=1e-9)
-        contestants["statsmodels KernelReg"] = lambda: kernel_reg(*plain, bandwidth)
-    found = medians(contestants, rounds)
-    print(f"\nn = {n}, m = {m}, p = {p}, h = {bandwidth}: median of {rounds} shuffled rounds")
-    for name, median in found.items():
-        print(f"  {name:26} {median * 1e3:10.2f} ms   {median / found['rederive']:8.2f} × rederive")
-    best = min(median for name, median in found.items() if name.startswith("NumPy"))
-    return found["rederive"] / best, found.get("statsmodels KernelReg", np.nan) / found["rederive"]
+        given.append(("statsmodels KernelReg", kernel_reg, kernel_reg, plain, ()))
+    contestants = []
+    for name, function, shown, data, block in given:
+        call = lambda f=function, data=data, block=block: f(*data, bandwidth, *block)  # noqa: E731
+        error = np.abs(np.asarray(call())[: len(truth)] - truth).max()
+        contestants.append(Contestant(name, call, shown, error, function is kernel_reg))
+    size = f"n = {n}, m = {m}, p = {p}, h = {bandwidth}"
+    found = bench.compare(
+        "Nadaraya–Watson", size, contestants, rounds,
+        "largest error of 16 estimates, against extended precision",
+    )  # fmt: skip
+    best = max(1 / ratio for name, ratio in found.items() if name.startswith("NumPy"))
+    return best, found.get("statsmodels KernelReg")
 
 
-def peak_memory(n, m, p):
-    """Bytes that the process grows by while it smooths n keys, where the system tells them."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    keys, queries = torch.empty(n, p).double().normal_(), torch.empty(m, p).double().normal_()
-    values = torch.empty(n, 1).double().normal_()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    smoothing.nadaraya_watson(queries, keys, values, 1.0)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return grown * (1 if sys.platform == "darwin" else 1024)
+def smoothing_of_keys(n):
+    """Estimates at 100 queries from n keys of width 16."""
+    data = [torch.tensor(part) for part in problem(n, 100, 16)]
+    return lambda: smoothing.nadaraya_watson(*data, 1.0)
 
 
-def main():
-    """Print the tables and the ratios; the exit code tells whether the goals are met."""
+def smoothing_of_width(p):
+    """Estimates at 500 queries from 5000 keys of some width."""
+    data = [torch.tensor(part) for part in problem(5000, 500, p)]
+    return lambda: smoothing.nadaraya_watson(*data, float(np.sqrt(p)))
+
+
+def beside_the_data(n):
+    """Estimates at 1000 queries from n keys of width 16, which are drawn as tensors."""
+    queries, keys, values = (
+        torch.randn(size, width, dtype=torch.float64)
+        for size, width in ((1000, 16), (n, 16), (n, 1))
+    )
+    return lambda: smoothing.nadaraya_watson(queries, keys, values, 1.0)
+
+
+def run(bench):
+    """Compare, bound and grow."""
     torch.set_num_threads(1)
-    with threadpool_limits(1):
-        grown = peak_memory(10**6, 1000, 16)
-        small = compare(2000, 500, 2, 0.3, 41, statsmodels=True)
-        middle = compare(20_000, 1000, 8, 0.5, 11)
-        large = compare(100_000, 1000, 16, 1.0, 7)
-    slowest = max(small[0], middle[0], large[0])
-    print(f"\ntime relative to the best blocked NumPy, worst case: {slowest:.2f} (goal ≤ 1.5)")
-    print(f"speed relative to statsmodels: {small[1]:.1f} (goal ≥ 10)")
+    worst, statsmodels = compare(bench, 2000, 500, 2, 0.3, 21, statsmodels=True)
+    for n, m, p, bandwidth, rounds in ((20_000, 1000, 8, 0.5, 7), (100_000, 1000, 16, 1.0, 5)):
+        n, m = bench.size(n, n // 10), bench.size(m, m // 10)
+        worst = max(worst, compare(bench, n, m, p, bandwidth, rounds)[0])
+    kernel = "Nadaraya–Watson"
+    what = f"{kernel} against the best blocked NumPy, worst of three sizes"
+    bench.goal(what, "at most", 1.5, worst, "times its time")
+    bench.goal(f"{kernel} against statsmodels", "at least", 10, statsmodels, "times as fast")
+    n = bench.size(1_000_000, 100_000)
+    grown = fresh(beside_the_data, 1000, [n])[0][2]
     if grown is not None:
-        print(f"memory beside the data at a million keys: {grown / 1e6:.1f} MB (goal < 200)")
-    return int(slowest > 1.5 or small[1] < 10 or (grown or 0) >= 200e6)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        grown = max(0, grown - n * 17 * 8) / 1e6
+    bench.goal(f"{kernel}, memory beside the data at {n:.0e} keys", "at most", 200, grown, "MB")
+    n, m, p = 20_000, 1000, 8
+    data = [torch.tensor(part) for part in problem(n, m, p)]
+    work = {"exponentials": n * m, "flops": 2 * n * m * (p + 1)}
+    call = lambda: smoothing.nadaraya_watson(*data, 0.5)  # noqa: E731
+    bench.roof(kernel, f"n = {n}, m = {m}, p = {p}", work, call)
+    bench.grow(kernel, "n", "m = 100, p = 16", decades(1000, 1_000_000), smoothing_of_keys)
+    bench.grow(kernel, "p", "n = 5000, m = 500", decades(2, 2000), smoothing_of_width)

@@ -1,17 +1,80 @@
 """The clock of all benchmarks: contestants take turns in shuffled order within one run."""
 
+from __future__ import annotations
+
 import random
 import statistics
 import time
 
 
-def medians(contestants, rounds):
-    """Median processor time of each contestant over shuffled rounds, the first left out."""
-    rng = random.Random(2026)
+def rounds_of(contestants, rounds, clock=time.process_time, seed=2026):
+    """Time contestants in turn, in an order that is drawn anew each round.
+
+    A change of the machine's pace falls on all of them, and so does what the one before leaves in
+    caches and free memory. One round more is run first and left out.
+
+    Parameters
+    ----------
+    contestants : dict of str to callable
+    rounds : int
+        At least 1.
+    clock : callable, optional
+        Processor time by default; wall time where several threads work.
+    seed : int, optional
+        Seed of the orders.
+
+    Returns
+    -------
+    dict of str to list of float
+        Seconds of each contestant, one a round.
+    """
+    rng = random.Random(seed)
     times = {name: [] for name in contestants}
     for _ in range(rounds + 1):
         for name in rng.sample(list(contestants), len(contestants)):
-            start = time.process_time()
+            start = clock()
             contestants[name]()
-            times[name].append(time.process_time() - start)
-    return {name: statistics.median(found[1:]) for name, found in times.items()}
+            times[name].append(clock() - start)
+    return {name: found[1:] for name, found in times.items()}
+
+
+def quartiles(values):
+    """Lower quartile, median and upper quartile of at least one number."""
+    if len(values) == 1:
+        return [values[0]] * 3
+    return statistics.quantiles(values, n=4, method="inclusive")
+
+
+def paired_ratios(others, ours):
+    """Quartiles of the ratios of times taken in the same round.
+
+    Parameters
+    ----------
+    others, ours : list of float
+        Seconds, one a round.
+
+    Returns
+    -------
+    list of float
+        Quartiles of other/ours: above 1 the other is slower.
+    """
+    return quartiles([other / mine for other, mine in zip(others, ours, strict=True)])
+
+
+def seconds_of(call, enough=0.3, clock=time.process_time):
+    """Least time of a call, repeated until it has taken `enough` seconds altogether.
+
+    The first call counts only if it alone took that long. The default clock suits one thread.
+    """
+    start = clock()
+    call()
+    first = clock() - start
+    if first >= enough:
+        return first
+    best, spent = first, 0.0
+    while spent < enough:
+        start = clock()
+        call()
+        last = clock() - start
+        best, spent = min(best, last), spent + max(last, 1e-9)
+    return best
