@@ -95,11 +95,11 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
 
 
 def test_other_packages_on_a_worker_are_refused(client, monkeypatch):
-    def differ(check):
-        raise ValueError("numpy: client 2.0, worker 1.0")
-
-    monkeypatch.setattr(client, "get_versions", differ)
-    with pytest.raises(RuntimeError, match=r"packages differ.*numpy"):
+    found = client.get_versions(packages=["numpy", "scipy", "torch"])
+    for versions in found["workers"].values():
+        versions["packages"]["numpy"] = "1.0"
+    monkeypatch.setattr(client, "get_versions", lambda packages: found)
+    with pytest.raises(RuntimeError, match=r"packages differ.*worker tcp.* has numpy 1\.0"):
         replicate(experiment, 2, SEED, executor=client)
 
 

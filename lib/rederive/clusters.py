@@ -5,11 +5,17 @@ each, so that results agree to the bit with those of a serial run on machines of
 """
 
 import contextlib
+import sys
 
 from rederive import validation
 
 #: Seconds to wait for a scheduler that is asked for by its address.
 PATIENCE = 10
+
+#: What must agree with this process: on the scheduler the part that sends, on workers the part that
+#: computes as well. Patch levels of Python and builds of torch (``+cpu``) may differ.
+_SENDING = ("python", "dask", "distributed", "cloudpickle", "msgpack")
+_COMPUTING = (*_SENDING, "numpy", "scipy", "torch")
 
 
 @contextlib.contextmanager
@@ -32,13 +38,16 @@ def connected(executor):
     ValueError
         If the executor is none of these, the address cannot be reached, or Dask is not installed.
     RuntimeError
-        If no worker is there, or packages differ between the client and its workers.
+        If no worker is there, if packages differ between the client and its workers, or if a batch
+        killed several workers one after the other.
     """
     if isinstance(executor, str):
-        with _client(executor) as client, connected(client) as found:
+        with client(executor) as opened, connected(opened) as found:
             yield found
     elif hasattr(executor, "get_executor"):
-        yield executor.get_executor(pure=False, retries=3), _workers(executor)
+        size = _workers(executor)
+        with _deaths_told():
+            yield executor.get_executor(pure=False, retries=3), size
     elif hasattr(executor, "submit"):
         yield executor, None
     else:
@@ -46,7 +55,24 @@ def connected(executor):
         validation.fail("executor", expected, executor)
 
 
-def _client(address):
+def client(address):
+    """Connect to a scheduler.
+
+    Parameters
+    ----------
+    address : str
+        Such as ``"tcp://10.0.0.7:8786"``.
+
+    Returns
+    -------
+    dask.distributed.Client
+        To be closed by its user; packages and workers are not looked at.
+
+    Raises
+    ------
+    ValueError
+        If nothing answers at the address, or Dask is not installed.
+    """
     try:
         from distributed import Client
     except ModuleNotFoundError as error:
@@ -64,16 +90,58 @@ def _client(address):
         ) from error
 
 
+@contextlib.contextmanager
+def _deaths_told():
+    """Dask gives a batch up when it was there each time that a worker died; say what to change."""
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise RuntimeError(
+            "several workers died one after the other at the same batch, most often for want of "
+            "memory; give workers more (`dask worker --memory-limit`), or send smaller batches by "
+            f"a larger number in `workers`: {error}"
+        ) from error
+
+
 def _workers(client):
     """Number of worker threads, after a check that all have the same packages."""
-    try:
-        client.get_versions(check=True)
-    except ValueError as error:
-        raise RuntimeError(
-            "packages differ between this process, the scheduler and the workers; install the same "
-            f"requirements.lock everywhere: {error}"
-        ) from error
     workers = client.scheduler_info(n_workers=-1)["workers"]
     if not workers:
         raise RuntimeError("the scheduler has no worker; start one with `dask worker ADDRESS`")
+    differences = _differences(client)
+    if differences:
+        raise RuntimeError(
+            "packages differ between this process, the scheduler and the workers; install the same "
+            f"requirements.lock and the same commit everywhere: {'; '.join(differences)}"
+        )
     return sum(worker["nthreads"] for worker in workers.values())
+
+
+def _differences(client):
+    """What differs, in words. Dask itself only warns, and does not know what replicates need."""
+    found = client.get_versions(packages=list(_COMPUTING[1:]))
+    mine, differences = found["client"]["packages"], []
+    places = [("the scheduler", found["scheduler"], _SENDING)]
+    places += [(f"worker {at}", versions, _COMPUTING) for at, versions in found["workers"].items()]
+    for place, versions, names in places:
+        theirs = versions["packages"] if isinstance(versions, dict) else {}
+        for name in names:
+            there, here = _version(name, theirs), _version(name, mine)
+            if there != here:
+                differences.append(f"{place} has {name} {there}, this process {here}")
+    for at, there in client.run(_library, on_error="return").items():
+        if there != _library():
+            differences.append(f"worker {at} has rederive {there}, this process {_library()}")
+    return differences
+
+
+def _version(name, versions):
+    version = versions.get(name) or "missing"
+    return ".".join(version.split(".")[:2]) if name == "python" else version.partition("+")[0]
+
+
+def _library():
+    """Run on a worker, which has to import the library for it: its version."""
+    return sys.modules[__package__].__version__

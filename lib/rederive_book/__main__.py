@@ -11,12 +11,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from rederive_book import alone, ledger, options, pages, state
 
-from rederive_book import ledger, options, pages
+#: The date that files of a build carry where they must carry one: the same for every build, so that
+#: two builds have the same bits. It is the first second of 2026, the year of the copyright line.
+EPOCH = "1767225600"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -45,16 +46,28 @@ def book(given: argparse.Namespace) -> int:
         if page.name == chosen.page and page.missing:
             raise ValueError(f"page: {page.name} needs {page.missing[0]}, which is not installed")
         pages.staged(page, chosen.parameters)
-    jobs = min(chosen.jobs, 1 if chosen.page else max(1, len(executable)))
+    jobs, backend = chosen.jobs, ["--parallel-backend", "loky"]
+    if chosen.cluster:
+        jobs = _workers(chosen.cluster, root)
+        backend = ["--parallel-backend", "dask", "--hook-module", "rederive_book.on_cluster"]
+    jobs = min(jobs, 1 if chosen.page else max(1, len(executable)))
     command = [
         *(sys.executable, "-m", "pytask", "build", "--config", str(root / "pyproject.toml")),
         *("--hook-module", "rederive_book.progress", "--n-workers", str(jobs)),
-        *("--parallel-backend", "loky", "--show-no-traceback"),
+        *(*backend, "--show-no-traceback"),
         *("--verbose", "1" if sys.stdout.isatty() else "0"),
         str(root / "task_book.py"),
     ]
-    environment = {**os.environ, **chosen.as_environment(), "PYTHONUTF8": "1"}
-    with _alone(root):
+    environment = {
+        "SOURCE_DATE_EPOCH": EPOCH,
+        **os.environ,
+        **chosen.as_environment(),
+        alone.BUILD: str(os.getpid()),
+        "PYTHONUTF8": "1",
+    }
+    with alone.alone(root):
+        if damaged := state.forget_if_damaged(root):
+            print(f"{damaged} is damaged and was forgotten; all pages run again.", file=sys.stderr)
         process = subprocess.Popen(command, cwd=root, env=environment)
         try:
             status = process.wait()
@@ -110,11 +123,9 @@ def serve(given: argparse.Namespace) -> int:
 def clean(given: argparse.Namespace) -> int:
     """Remove everything that a build made, but not the environment."""
     root = _root()
-    with _alone(root):
-        for name in ("_build", ".pytask"):
-            shutil.rmtree(root / name, ignore_errors=True)
-        for name in ("pytask.lock", "pytask.lock.journal"):
-            (root / name).unlink(missing_ok=True)
+    with alone.alone(root):
+        shutil.rmtree(root / "_build", ignore_errors=True)
+        state.forget(root)
     return 0
 
 
@@ -152,16 +163,11 @@ def _root() -> Path:
     return root
 
 
-@contextlib.contextmanager
-def _alone(root: Path) -> Iterator[None]:
-    """Refuse to touch a build that another command is at; a dead command counts for nothing."""
-    lock = FileLock(root / "_build" / ".lock", timeout=0)
-    Path(lock.lock_file).parent.mkdir(exist_ok=True)
-    try:
-        with lock:
-            yield
-    except Timeout:
-        raise ValueError(f"directory: another build is at work in {root}; wait for it") from None
+def _workers(address: str, root: Path) -> int:
+    """The workers of a cluster, once it is known that each can run pages."""
+    from rederive_book import on_cluster  # Dask is an optional package
+
+    return on_cluster.workers(address, root)
 
 
 def _load(path: str) -> dict:
@@ -188,6 +194,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--page", help="run this page only, e.g. regression/a-head-is-a-smoother")
     build.add_argument("--untried", help="claims or pages that may stay untried, by commas")
     build.add_argument("--cell-timeout", help="seconds a cell may take")
+    build.add_argument("--cluster", help="address of the Dask scheduler that runs the pages")
     build.add_argument(
         "--no-site", dest="site", action="store_const", const="0", help="stop after the ledger"
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import nbformat
 
+from rederive_book import alone
 from rederive_book.pages import Page, staged
 
 
@@ -51,6 +52,8 @@ def execute(
     from rederive_book.kernels import PageKernelManager
 
     builder = os.getppid()
+    if alone.BUILD in os.environ:
+        alone.leave_with(builder)
     notebook = staged(page, parameters)
     current: dict[str, object] = {}
     kept = root / "_build" / "failed" / f"{page.name}.ipynb"
@@ -83,10 +86,16 @@ def execute(
             else:
                 cause = f"{type(error).__name__}: {error}"
             raise PageError(_describe(page, current.get("cell"), cause, kept, root)) from None
-    if os.getppid() != builder:  # it was killed, and another build may be at work by now
+    # If it was killed, another build may be at work by now.
+    if os.getppid() != builder or not still_wanted():
         raise PageError(f"chapters/{page.name}.md: the build that asked for it is gone")
     _publish(executed, output)
     kept.unlink(missing_ok=True)
+
+
+def still_wanted() -> bool:
+    """Whether the build waits for what this process computes; a cluster's worker puts its own."""
+    return True
 
 
 def seconds(notebook: Path) -> float:
@@ -134,6 +143,7 @@ def _publish(notebook: nbformat.NotebookNode, output: Path) -> None:
         tags = cell.metadata.get("tags", [])
         if "injected-parameters" in tags:
             cell.metadata["tags"] = [*tags, "remove-cell"]
+            cell["id"] = "injected-parameters"
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = output.with_name(f".{output.name}.{os.getpid()}")
     try:

@@ -23,6 +23,7 @@ ENVIRONMENT = {
     "untried": "REDERIVE_UNTRIED",
     "site": "REDERIVE_SITE",
     "cell_timeout": "REDERIVE_CELL_TIMEOUT",
+    "cluster": "REDERIVE_CLUSTER",
 }
 
 
@@ -48,6 +49,8 @@ class Options:
         Whether the HTML site is built after the ledger.
     cell_timeout : int
         Seconds that one cell may take.
+    cluster : str or None
+        Address of the Dask scheduler that runs the pages, e.g. ``tcp://10.0.0.7:8786``.
     """
 
     profile: str = "quick"
@@ -58,6 +61,7 @@ class Options:
     untried: tuple[str, ...] = ()
     site: bool = True
     cell_timeout: int = 600
+    cluster: str | None = None
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -75,6 +79,7 @@ class Options:
             "untried": ",".join(self.untried),
             "site": "1" if self.site else "0",
             "cell_timeout": str(self.cell_timeout),
+            "cluster": self.cluster or "",
         }
         return {ENVIRONMENT[name]: value for name, value in values.items()}
 
@@ -114,6 +119,7 @@ def read(values: Mapping[str, str], pages: tuple[str, ...]) -> Options:
         cell_timeout=_integer(
             "cell_timeout", given.get("cell_timeout", "600" if profile == "quick" else "7200"), 1
         ),
+        cluster=_cluster(given.get("cluster")),
     )
 
 
@@ -172,6 +178,12 @@ def _torch_may_see_a_gpu() -> bool:
         return False
     version = runpy.run_path(str(Path(spec.origin).with_name("version.py")))
     return bool(version.get("cuda") or version.get("hip"))
+
+
+def _cluster(value: str | None) -> str | None:
+    if value is not None and "://" not in value:
+        raise ValueError(f"cluster: expected an address such as tcp://host:8786, got {value!r}")
+    return value
 
 
 def _page(value: str | None, pages: tuple[str, ...]) -> str | None:
