@@ -72,6 +72,19 @@ def test_names_are_those_of_the_page_and_links_lead_to_them(book):
     assert 'href="https://example.org/"' in made["index"]
 
 
+def test_patterns_and_arrowheads_of_a_picture_keep_their_names(book):
+    file = book / "_build" / "html" / "chapters" / "a" / "b.html"
+    picture = (
+        '<svg viewBox="0 0 9 9"><pattern id="holds"></pattern><marker id="head"></marker>'
+        '<path fill="url(#holds)" marker-end="url(#head)" d="M0 0"></path></svg>'
+    )
+    text = file.read_text(encoding="utf-8").replace("<p>A line.</p>", picture)
+    file.write_text(text, encoding="utf-8")
+    made = pdf_pages.documents(book, book / "_build" / "pdf")["a-b"]
+    for name in ("holds", "head"):
+        assert f'id="a-b--{name}"' in made and f'"url(#a-b--{name})"' in made
+
+
 def test_what_cannot_be_used_on_paper_is_left_out(book):
     made = pdf_pages.documents(book, book / "_build" / "pdf")
     assert "claims.json" not in made["index"]

@@ -22,6 +22,7 @@ WIDTH, STRIPE, GAP, BETWEEN_LAYERS = 132.0, 9.0, 9.0, 26.0
 LINE, HEAD, PAD = 14.0, 15.0, 5.0
 LETTERS = 18  # in a line of a box, at the size of font of the style sheet
 MARGIN, CAPTION = 4.0, 30.0
+SMALLEST = 0.72  # a map is drawn smaller to fit its column, but not smaller than this
 
 
 @dataclass(frozen=True)
@@ -153,10 +154,20 @@ def _picture(layout: Layout, known: Mapping[str, Box], name: str, title: str, *,
     )
     return (
         f'<svg width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" '
+        f'style="{_fitted(wide)}" '
         f'role="group" aria-label="{html.escape(title)}">'
         f"<defs>{verdict_shapes.patterns(name)}{head}</defs>"
         f"{''.join(drawn)}</svg>"
     )
+
+
+def _fitted(wide: float) -> str:
+    """The width of a map as a style: the column's, or its own where that would make it too small.
+
+    The factor turns the sign of a difference into a choice; style sheets know no other.
+    """
+    least = f"({SMALLEST * wide:.0f}px - 100%) * 9999"
+    return f"width: min({wide:.0f}px, max(100%, {least}))"
 
 
 def _box(box: Box, x: float, y: float, name: str) -> str:

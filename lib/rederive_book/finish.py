@@ -3,7 +3,8 @@
 What a page carries although its reader may never ask for it moves into files of its own: the
 numbers behind a figure, and animations. The index of the search is loaded by the search page only,
 pictures are loaded when they come near and keep their place until then, and the script of icons is
-cut down to the icons that the site shows. Everything works from a disk, too.
+cut down to the icons that the site shows. What stands in the text fits every screen (`site_text`).
+Everything works from a disk, too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
-from rederive_book import __version__, icons
+from rederive_book import __version__, icons, site_text
 
 #: Folders of the site for what was moved out of the pages.
 NUMBERS, ANIMATIONS = "_numbers", "_animations"
@@ -133,6 +134,7 @@ def finish_page(text: str, page: Path, site: Path) -> str:
         text = without_search_index(text)
     text = numbers_in_files(text, page, site)
     text = animations_in_files(text, page, site)
+    text = site_text.name_columns(site_text.hold_punctuation(text))
     return named_toggles(steady_pictures(text, page))
 
 

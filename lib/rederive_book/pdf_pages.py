@@ -24,6 +24,8 @@ DROPPED = (
 )
 #: Attributes that hold names of other elements.
 _NAMING = ("for", "aria-labelledby", "aria-describedby", "aria-controls")
+#: Attributes by which a picture uses a pattern or an arrowhead of its own.
+_DRAWING = ("fill", "stroke", "marker-start", "marker-mid", "marker-end", "clip-path", "mask")
 _STYLE = """
 body { padding: 0; }
 nav.book-contents ol { list-style: none; padding: 0; }
@@ -94,6 +96,9 @@ def article(soup: BeautifulSoup, entry: Entry, site: Path, target: Path, inside:
         for name in ("id", *_NAMING):
             if name in element.attrs:
                 element[name] = " ".join(f"{own}--{word}" for word in element[name].split())
+        for name in _DRAWING:
+            if name in element.attrs:
+                element[name] = element[name].replace("url(#", f"url(#{own}--")
         if element.name == "details":
             element["open"] = ""
         elif element.name == "img" and not urlsplit(element["src"]).scheme:

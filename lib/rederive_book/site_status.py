@@ -144,7 +144,10 @@ def _link(material: Material, docname: str) -> nodes.Node:
 
 
 def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {seconds % 60:.0f} s"
+    """A time that is not broken between a number and its unit."""
+    if seconds < 60:
+        return f"{seconds:.1f}\N{NO-BREAK SPACE}s"
+    return f"{int(seconds // 60)}\N{NO-BREAK SPACE}min {seconds % 60:.0f}\N{NO-BREAK SPACE}s"
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str | nodes.Node]]) -> nodes.table:

@@ -1,0 +1,76 @@
+"""Laws of the text of built pages: punctuation stays with formulas, cells know their columns."""
+
+import re
+
+import pytest
+
+from rederive_book import site_text
+
+FORMULA = r'<span class="math notranslate nohighlight">\(x &lt; y\)</span>'
+TABLE = """<table class="table">
+<thead>
+<tr class="row-odd"><th class="head"><p>symbol</p></th>
+<th class="head"><p>regression</p></th>
+<th class="head"><p>flow \\(t\\)</p></th>
+</tr>
+</thead>
+<tbody>
+<tr class="row-even"><td><p>a</p></td>
+<td><p>gain</p></td>
+<td class="text-left"><p>–</p></td>
+</tr>
+<tr class="row-odd"><td><p>b</p></td>
+<td><p>–</p></td>
+<td class="text-left"><p>mobility</p></td>
+</tr>
+</tbody>
+</table>"""
+
+
+def words(text):
+    return re.sub("<[^>]+>", "", text)
+
+
+@pytest.mark.parametrize("after", [",", ".", "):", "”.", "।"])
+def test_punctuation_is_held_to_its_formula(after):
+    made = site_text.hold_punctuation(f"<p>If {FORMULA}{after} then</p>")
+    assert made == f'<p>If <span class="rederive-held">{FORMULA}{after}</span> then</p>'
+
+
+def test_bracket_before_a_formula_is_held_too():
+    made = site_text.hold_punctuation(f"<p>(see {FORMULA}) or ({FORMULA})</p>")
+    assert made.count("rederive-held") == 2 and f"({FORMULA})</span>" in made
+
+
+@pytest.mark.parametrize("after", [" then", "-plane", "</p>"])
+def test_formula_without_punctuation_stays_as_it_is(after):
+    text = f"<p>If {FORMULA}{after}"
+    assert site_text.hold_punctuation(text) == text
+
+
+def test_holding_changes_no_word():
+    text = f"<p>({FORMULA}), {FORMULA}; {FORMULA} end</p>"
+    assert words(site_text.hold_punctuation(text)) == words(text)
+
+
+def test_cells_name_their_column_but_the_first_and_the_empty():
+    made = site_text.name_columns(TABLE)
+    named = re.findall(r'<td[^>]*><span class="rederive-column">(.*?)</span><p>(.*?)</p>', made)
+    assert named == [("regression", "gain"), ("flow \\(t\\)", "mobility")]
+    assert re.findall(r'class="([^"]*)"><p>–', made) == [
+        "text-left rederive-none",
+        "rederive-none",
+    ]
+    assert '<table class="table rederive-columns">' in made
+
+
+def test_named_table_keeps_its_cells():
+    made = site_text.name_columns(TABLE)
+    assert words(re.sub(r'<span class="rederive-column">.*?</span>', "", made)) == words(TABLE)
+
+
+def test_small_tables_and_tables_with_a_class_of_their_own_stay():
+    small = TABLE.replace('<th class="head"><p>regression</p></th>\n', "")
+    own = TABLE.replace('class="table"', 'class="rederive-claims table"')
+    assert site_text.name_columns(small) == small
+    assert site_text.name_columns(own) == own
