@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv/bin/python
 REDERIVE := $(VENV) -m rederive_book
 
-.PHONY: book test check-site pdf lab serve clean lock bench audit environment
+.PHONY: book test check-site pdf lab serve clean lock bench audit scan environment
 
 book: environment
 	@$(REDERIVE) book --profile "$(PROFILE)" --device "$(DEVICE)" --seed "$(SEED)" \
@@ -39,6 +39,10 @@ bench: environment
 # Slow: plants faults in copies of the library and builds a page with each.
 audit: environment
 	$(VENV) -m audit
+
+# Asks osv.dev about every version in the lock; status 2 says that it could not.
+scan:
+	$(PYTHON) -m audit.vulnerabilities
 
 # Resolves again within what pyproject.toml allows; versions already locked stay unless UPGRADE=--upgrade.
 lock: environment

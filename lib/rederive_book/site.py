@@ -19,6 +19,14 @@ from rederive_book.pages import Page, to_notebook
 #: What a site is made of, besides the executed pages.
 SOURCES = ("_config.yml", "_toc.yml", "references.bib")
 MOST_BYTES = 40_000_000
+#: Sphinx by way of jupyter-book, which ends with the build that asked for it.
+SPHINX = """
+import sys
+from rederive_book import alone
+alone.leave_with(int(sys.argv.pop(1)))
+from jupyter_book.cli.main import main
+main()
+"""
 
 
 class SiteError(Exception):
@@ -29,7 +37,8 @@ def source_files(root: Path) -> list[Path]:
     """Every file below the root that the site is made of, sorted."""
     chapters = root / "chapters"
     below = [p for p in chapters.rglob("*") if p.is_file() and ".ipynb_checkpoints" not in p.parts]
-    return sorted([*(root / name for name in SOURCES if (root / name).exists()), *below])
+    shown = (root / "benchmarks").glob("*.py")  # the page of benchmarks shows their code
+    return sorted([*(root / name for name in SOURCES if (root / name).exists()), *below, *shown])
 
 
 def stage(root: Path, pages: tuple[Page, ...], executed: Mapping[str, Path], target: Path) -> None:
@@ -86,7 +95,7 @@ def build(root: Path, pages: tuple[Page, ...], executed: Mapping[str, Path]) -> 
     # From an empty folder each time: Sphinx reports a warning only when it reads the page.
     result = subprocess.run(
         [
-            *(sys.executable, "-c", "from jupyter_book.cli.main import main; main()"),
+            *(sys.executable, "-c", SPHINX, str(os.getpid())),
             *("build", str(source)),
             *("--path-output", str(work), "-W", "-n", "--keep-going", "-q"),
         ],
@@ -102,6 +111,8 @@ def build(root: Path, pages: tuple[Page, ...], executed: Mapping[str, Path]) -> 
         raise SiteError("the site did not build without a warning:\n" + _complaints(log))
     built = work / "_build" / "html"
     shutil.copyfile(root / "_build" / "claims.json", built / "claims.json")
+    # Sphinx's note for a next build into this folder; it would depend on where the book lies.
+    (built / ".buildinfo").unlink(missing_ok=True)
     if found := site_audit.outside_assets(built):
         raise SiteError("the site would load from other hosts:\n" + "\n".join(found))
     if found := site_audit.dead_links(built):
