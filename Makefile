@@ -1,5 +1,5 @@
 # Two commands matter: `make book` and `make test`. The rest is convenience.
-# Variables: PROFILE=quick|full DEVICE=auto|cpu|cuda SEED= JOBS= PAGE= UNTRIED=
+# Variables: PROFILE=quick|full DEVICE=auto|cpu|cuda SEED= JOBS= PAGE= UNTRIED= CLUSTER=
 
 PYTHON ?= python3
 VENV := .venv/bin/python
@@ -9,7 +9,8 @@ REDERIVE := $(VENV) -m rederive_book
 
 book: environment
 	@$(REDERIVE) book --profile "$(PROFILE)" --device "$(DEVICE)" --seed "$(SEED)" \
-	  --jobs "$(JOBS)" --page "$(PAGE)" --untried "$(UNTRIED)"
+	  --jobs "$(JOBS)" --page "$(PAGE)" --untried "$(UNTRIED)" \
+	  --cluster "$(CLUSTER)"
 
 test: environment
 	$(VENV) -m ruff check .
