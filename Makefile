@@ -37,7 +37,7 @@ clean:
 bench: environment
 	$(VENV) -m benchmarks
 
-# Slow: plants faults in copies of the library and builds a page with each.
+# Slow: plants faults in copies of the library, kills builds, and builds the book twice.
 audit: environment
 	$(VENV) -m audit
 

@@ -1,4 +1,4 @@
-"""Run the slow trials and write down what came out: ``python -m audit``."""
+"""Run the slow trials and write down what came out: ``python -m audit``, or one of them by name."""
 
 from __future__ import annotations
 
@@ -11,30 +11,69 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from audit import page, planting
-from rederive_book import claims
+from audit import interruptions, page, planting, same_bits, trial_blocks
+from rederive_book import blocks, claims
 
 RESULTS = Path(__file__).with_name("results")
 PAGE = planting.ROOT / "chapters" / "how-we-check.md"
 
 
 def main(arguments=None):
+    """Run the trial that is named, or all of them, and return 1 if one fails."""
+    parser, trials = _parser()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given:
+        options = parser.parse_args(given)
+        return options.run(options)
+    parsed = [parser.parse_args([name]) for name in trials]
+    return max([options.run(options) for options in parsed])
+
+
+def faults(options):
     """Plant faults, write ``results/faults.json``, and return 1 if one goes unnoticed."""
-    parser = argparse.ArgumentParser(prog="python -m audit", description=__doc__)
-    parser.add_argument("--only", default="", help="only faults whose description contains this")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults at a time")
-    options = parser.parse_args(arguments)
     ids = set(claims.load(planting.ROOT / "chapters"))
-    faults = [fault for fault in planting.load() if options.only in fault.what]
+    chosen = [fault for fault in planting.load() if options.only in fault.what]
     found = []
     with ThreadPoolExecutor(options.jobs) as pool:  # each try is a process of its own
-        for result in pool.map(lambda fault: planting.try_fault(fault, ids), faults):
+        for result in pool.map(lambda fault: planting.try_fault(fault, ids), chosen):
             found.append(result)
             print(("caught  " if result["caught"] else "MISSED  ") + line(result), flush=True)
     write({"date": today(), "commit": commit(), "faults": with_earlier(found)})
     missed = sum(not (result["caught"] or result["tested"]) for result in found)
     print(f"{sum(result['caught'] for result in found)} of {len(found)} faults caught by the book")
     return int(missed > 0)
+
+
+def killed(options):
+    """Kill builds, write ``results/interruptions.json``, and return 1 if one is not made up for."""
+    run = stamp()
+    found = run | interruptions.try_interruptions(options.count, options.seed, say=say)
+    record("interruptions", found)
+    put(trial_blocks.INTERRUPTIONS, trial_blocks.of_interruptions(found))
+    print(f"{found['n'] - found['failures']} of {found['n']} killed builds were made up for")
+    return int(found["failures"] > 0)
+
+
+def bits(options):
+    """Compare two builds; those of clean clones go to ``results/same_bits.json``; 1 if they differ.
+
+    Builds that were handed over are only compared: nobody knows what they were made from.
+    """
+    if options.compare:
+        found = same_bits.compare(*map(Path, options.compare), site=options.site)
+        print("\n".join([*found["differs"], same_bits.line(found)]))
+        return int(found["count"] > 0)
+    run, jobs = stamp(), options.jobs or list(same_bits.WAYS.values())
+    if len(jobs) == 1:  # the same way twice
+        jobs = jobs * 2
+    found = run | same_bits.try_same_bits(
+        pages=options.page, site=options.site, jobs=jobs[:2], say=say
+    )
+    print(same_bits.line(found))
+    if not options.page:  # a try with a few pages stands for nothing
+        record("same_bits", found)
+        put(trial_blocks.SAME_BITS, trial_blocks.of_same_bits(found))
+    return int(found["count"] > 0)
 
 
 def with_earlier(found):
@@ -50,14 +89,35 @@ def line(result):
     return f"{result['what']} ({result['module']}): {', '.join(result['claims']) or 'no claim'}"
 
 
+def say(text):
+    """Print a line at once: the trials are slow."""
+    print(text, flush=True)
+
+
 def write(found):
-    """Write the results, whole or not at all, and put them into the page that shows them."""
+    """Write the results of the faults, and put them into the page that shows them."""
+    record("faults", found)
+    PAGE.write_text(page.updated(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+
+
+def record(name, found):
+    """Write results to their file, whole or not at all."""
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-    draft = RESULTS / "faults.json.new"
+    draft = RESULTS / f"{name}.json.new"
     draft.write_text(text, encoding="utf-8")
-    draft.replace(RESULTS / "faults.json")
-    PAGE.write_text(page.updated(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+    draft.replace(RESULTS / f"{name}.json")
+
+
+def put(lines, content):
+    """Put results between their two lines of the page that shows them."""
+    text = blocks.replaced(PAGE.read_text(encoding="utf-8"), *lines, content)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def stamp():
+    """When and of what a trial is, taken before it begins."""
+    return {"date": today(), "commit": commit()}
 
 
 def today():
@@ -75,6 +135,32 @@ def commit():
         check=True,
     )
     return described.stdout.strip()
+
+
+def _parser():
+    """The parser, and the names of the trials in the order in which all of them are run."""
+    parser = argparse.ArgumentParser(prog="python -m audit", description=__doc__)
+    trials = parser.add_subparsers(dest="trial", required=True)
+
+    def trial(name, function):
+        made = trials.add_parser(name, help=function.__doc__.splitlines()[0])
+        made.set_defaults(run=function)
+        return made
+
+    planted = trial("faults", faults)
+    planted.add_argument("--only", default="", help="only faults whose description contains this")
+    planted.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults at a time")
+    broken = trial("interruptions", killed)
+    broken.add_argument("--count", type=int, default=20, help="how many builds to kill")
+    broken.add_argument("--seed", type=int, default=2026, help="of the moments")
+    same = trial("same-bits", bits)
+    same.add_argument("--compare", nargs=2, metavar=("A", "B"), help="two builds that exist")
+    same.add_argument("--page", action="append", default=[], help="only this page; may be repeated")
+    same.add_argument("--no-site", dest="site", action="store_false", help="leave out the site")
+    same.add_argument(
+        "--jobs", type=int, action="append", help="pages at once; twice for two ways; else 1 and 2"
+    )
+    return parser, list(trials.choices)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,13 @@ Run as a plain script, before anything is installed: ``python lib/rederive_book/
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import subprocess
 import sys
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,25 +46,57 @@ def commands(root: Path) -> list[list[str]]:
 
 
 def set_up(root: Path) -> bool:
-    """Bring ``.venv`` up to date; returns whether anything had to be done."""
-    stamp = root / ".venv" / "rederive-inputs"
-    wanted = digest(root)
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+    """Bring ``.venv`` up to date; returns whether anything had to be done.
+
+    A set-up that was killed has left no stamp, and this one goes on with what it finds.
+    """
+    if _up_to_date(root):
         return False
-    print("Setting up .venv (once, a few minutes) ...", flush=True)
-    if not interpreter(root).exists():
-        venv.create(root / ".venv", with_pip=True, clear=(root / ".venv").exists())
-    elif not _has_pip(root):  # set-up was interrupted, or Python replaced by a newer one
-        subprocess.run([str(interpreter(root)), "-m", "ensurepip"], check=True)
-    for command in commands(root):
-        subprocess.run(command, check=True)
-    stamp.write_text(wanted, encoding="utf-8")
+    with _alone(root):
+        if _up_to_date(root):  # by another command, while this one waited
+            return False
+        print("Setting up .venv (once, a few minutes) ...", flush=True)
+        if not (interpreter(root).exists() and _pip_there(root)):  # missing or half made
+            venv.create(root / ".venv", with_pip=True, clear=(root / ".venv").exists())
+        for command in commands(root):
+            subprocess.run(command, check=True)
+        _stamp(root).write_text(digest(root), encoding="utf-8")
     return True
 
 
-def _has_pip(root: Path) -> bool:
-    command = [str(interpreter(root)), "-m", "pip", "--version"]
-    return subprocess.run(command, capture_output=True).returncode == 0
+def _stamp(root: Path) -> Path:
+    return root / ".venv" / "rederive-inputs"
+
+
+def _up_to_date(root: Path) -> bool:
+    return _stamp(root).exists() and _stamp(root).read_bytes() == digest(root).encode()
+
+
+def _pip_there(root: Path) -> bool:
+    """Whether the environment has pip, or gets it back: set-up was killed, or Python replaced."""
+    python = str(interpreter(root))
+    try:
+        if subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode:
+            subprocess.run([python, "-m", "ensurepip"], check=True)
+    except (OSError, subprocess.CalledProcessError):  # no program, or one without its library
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Wait for another set-up in this folder; one that was killed counts for nothing."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    folder = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 if __name__ == "__main__":

@@ -102,14 +102,20 @@ def front_matter(text: str) -> dict:
 
 
 def to_notebook(source: Path) -> nbformat.NotebookNode:
-    """A page as a notebook; every cell remembers the line of the source it starts at."""
+    """A page as a notebook; every cell remembers the line of the source it starts at.
+
+    Cells are named by their places, so that a page makes the same notebook each time.
+    """
     from myst_nb.core.read import read_myst_markdown_notebook  # slow to import
 
     notebook = read_myst_markdown_notebook(
         source.read_text(encoding="utf-8"), add_source_map=True, path=source
     )
-    for cell, line in zip(notebook.cells, notebook.metadata.pop("source_map"), strict=True):
+    lines = notebook.metadata.pop("source_map")
+    for number, (cell, line) in enumerate(zip(notebook.cells, lines, strict=True)):
         cell.metadata["source_line"] = line + 1
+        if "id" in cell:
+            cell["id"] = f"cell-{number}"
     return notebook
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
+from typing import Any
 
 from pytask import ExecutionReport, PTask, Session, TaskOutcome, console, hookimpl
+
+from rederive_book import alone
 
 _started: dict[str, float] = {}
 _WORDS = {
@@ -13,6 +17,13 @@ _WORDS = {
     TaskOutcome.SKIP_UNCHANGED: "unchanged",
     TaskOutcome.SKIP_PREVIOUS_FAILED: "not run, what it needs failed",
 }
+
+
+@hookimpl(tryfirst=True)
+def pytask_post_parse(config: dict[str, Any]) -> None:
+    """Let pytask end with the command that started it; alone it is its own master."""
+    if command := os.environ.get(alone.BUILD):
+        alone.leave_with(int(command))
 
 
 @hookimpl(tryfirst=True)
