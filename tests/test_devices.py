@@ -318,8 +318,8 @@ FAULTS = {
     ),
     "draws that are not moved": (
         sphere,
-        "return _retract(unit.to(dtype=dtype, device=device))",
-        "return _retract(unit.to(dtype=dtype))",
+        "return _retract(_placed(unit, dtype, device))",
+        "return _retract(_placed(unit, dtype, None))",
         "sphere.uniform",
     ),
     "a number of the CPU": (

@@ -242,9 +242,9 @@ def test_heads_without_symmetry_run_without_a_balance_only():
     run = integrators.integrate(tokens, heads, 1.0, 0.02, diagnostics=False)
     exact = reference(tokens, head_weights.Frozen(heads), "attention", 1.0)
     assert (run.tokens - exact).abs().max() < 1e-6
-    with pytest.raises(ValueError, match=r"^heads: .*gradient of the energy"):
+    with pytest.raises(ValueError, match=r"^weights: .*gradient of the energy"):
         integrators.integrate(tokens, heads, 1.0, 0.02)
-    with pytest.raises(ValueError, match=r"^heads: .*gradient of the energy"):
+    with pytest.raises(ValueError, match=r"^weights: .*gradient of the energy"):
         integrators.integrate(tokens, heads, 1.0, 0.02, flow="plain", diagnostics=False)
 
 
@@ -284,10 +284,10 @@ NOISE = {"noise": np.random.default_rng(0), "order": 1}
         ("tokens", {"tokens": 2 * TOKENS}),
         ("tokens", {"tokens": TOKENS * math.nan}),
         ("tokens", {"tokens": TOKENS[0]}),
-        ("start", {"weights": np.ones((1, 3, 2))}),
-        ("start", {"weights": np.ones((0, 3, 3))}),
-        ("heads", {"weights": np.ones((1, 2, 2))}),
-        ("heads", {"weights": np.ones((4, 1, 3, 3)), "tokens": TOKENS.expand(3, 12, 3)}),
+        ("weights", {"weights": np.ones((1, 3, 2))}),
+        ("weights", {"weights": np.ones((0, 3, 3))}),
+        ("weights", {"weights": np.ones((1, 2, 2))}),
+        ("weights", {"weights": np.ones((4, 1, 3, 3)), "tokens": TOKENS.expand(3, 12, 3)}),
         ("final_time", {"final_time": -1.0}),
         ("final_time", {"final_time": 1.05}),
         ("dt", {"dt": 0.0}),
