@@ -42,8 +42,8 @@ MOST_SHIFT = 0.1
 BESIDE = ("_static/mathjax/", "_static/vendor/", "_static/scripts/fontawesome.js")
 #: What may be wider than a phone and scrolls by itself.
 WIDE = (
-    "div.math, mjx-container, pre, div.highlight, table, .pst-scrollable-table-container, "
-    ".rederive-map-box, .output, .rederive-statement"
+    "div.math, span.math, mjx-container, pre, div.highlight, table, "
+    ".pst-scrollable-table-container, .rederive-map-box, .output, .rederive-statement"
 )
 #: Findings of axe that are the theme's own: rule, part of the selector, reason.
 THEMES_OWN = (
