@@ -31,7 +31,7 @@ from rederive.replicates import replicate
 from rederive_book import ledger
 
 ROOT = pathlib.Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "phase_diagram.json"
+RESULTS = ROOT / "examples" / "results" / "phase_diagram.json"
 GUIDE = ROOT / "chapters" / "many-machines.md"
 #: Comment lines of the guide; what was measured stands between them.
 FROM, TO = "% measured: from here\n", "% measured: to here\n"

@@ -76,10 +76,10 @@ class TestPrincipalCosines:
         [
             (np.eye(3)[:, :2], np.eye(3)[:, :1], "b"),
             (np.eye(3)[:, :2], np.eye(4)[:, :2], "b"),
-            (np.ones((3, 2)), np.eye(3)[:, :2], "projections"),
-            (np.eye(2, 3), np.eye(2, 3), "projections"),
+            (np.ones((3, 2)), np.eye(3)[:, :2], "a"),
+            (np.eye(2, 3), np.eye(2, 3), "a"),
             (np.full((3, 1), np.nan), np.ones((3, 1)), "a"),
-            (np.zeros((3, 1)), np.ones((3, 1)), "projections"),
+            (np.zeros((3, 1)), np.ones((3, 1)), "a"),
             (np.ones(3), np.ones(3), "a"),
         ],
     )
@@ -527,7 +527,7 @@ class TestHeadRisk:
             (lambda w: head_risk.leading_variance(w, 0.5, 1.0, -0.2), "noise_variance"),
             (lambda w: head_risk.least_risk(w, n_keys=10), "inverse_temperature"),
             (lambda w: head_risk.least_risk(w, n_keys=0), "n_keys"),
-            (lambda w: head_risk.least_risk(np.ones((2, 5, 2)), 1.0), "projections"),
+            (lambda w: head_risk.least_risk(np.ones((2, 5, 2)), 1.0), "start"),
         ],
     )
     def test_bad_arguments_are_named(self, call, word):
