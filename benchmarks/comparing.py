@@ -68,7 +68,7 @@ class Bench:
         """
         first = {}
         for count in threads:
-            if count > (os.cpu_count() or 1):
+            if count > _cores():
                 print(f"{kernel}: {count} threads left out, there are not so many cores")
                 continue
             rows = self._rows(contestants, rounds, count)
@@ -164,6 +164,12 @@ class Bench:
             growths=self.growths,
             rooflines=self.rooflines,
         )
+
+
+def _cores():
+    """Cores that this process may use: `taskset` leaves it fewer than there are."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def versions():

@@ -186,7 +186,7 @@ def test_a_build_that_is_interrupted_says_so_and_keeps_its_finished_pages(tmp_pa
             assert time.monotonic() < deadline, "the build did not get going"
             time.sleep(0.2)
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=40)
+        _, said = process.communicate(timeout=120)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
