@@ -58,7 +58,6 @@ def pools():
                     threads_per_worker=1,
                     dashboard_address=":0",
                     set_as_default=False,
-                    env=example.KEEP_MEMORY,
                 )
                 stack.enter_context(client)
                 found[name], _ = stack.enter_context(clusters.connected(client))

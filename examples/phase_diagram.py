@@ -40,9 +40,6 @@ LOADINGS = sign_sequences.prefix_loadings(LENGTH, PREFIX)
 SNR = sequences.signal_to_noise(WEIGHTS, sign_sequences.latent_correlation(LOADINGS))  # q = 5/4
 #: The signal counts as recovered if the top eigenvector lies within 60° of it.
 RECOVERED = 0.25
-#: For workers on Linux. Dask has theirs give memory back to the system at once; arrays of a
-#: megabyte that come and go then cost a fifth more time.
-KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": "134217728", "MALLOC_MMAP_THRESHOLD_": "33554432"}
 
 
 def instance(rng, d, theta, delta):
@@ -202,7 +199,6 @@ def place(given):
                 threads_per_worker=1,
                 dashboard_address=":0",
                 set_as_default=False,
-                env=KEEP_MEMORY,
             ) as client,
             clusters.connected(client) as found,
         ):
