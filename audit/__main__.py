@@ -6,13 +6,12 @@ import argparse
 import datetime
 import json
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from audit import interruptions, page, planting, same_bits, trial_blocks
-from rederive_book import blocks, claims
+from rederive_book import blocks, claims, machine, whole
 
 RESULTS = Path(__file__).with_name("results")
 PAGE = planting.ROOT / "chapters" / "how-we-check.md"
@@ -33,12 +32,12 @@ def faults(options):
     """Plant faults, write ``results/faults.json``, and return 1 if one goes unnoticed."""
     ids = set(claims.load(planting.ROOT / "chapters"))
     chosen = [fault for fault in planting.load() if options.only in fault.what]
-    found = []
+    found, run = [], stamp()
     with ThreadPoolExecutor(options.jobs) as pool:  # each try is a process of its own
         for result in pool.map(lambda fault: planting.try_fault(fault, ids), chosen):
-            found.append(result)
+            found.append(result | run)
             print(("caught  " if result["caught"] else "MISSED  ") + line(result), flush=True)
-    write({"date": today(), "commit": commit(), "faults": with_earlier(found)})
+    write({"faults": with_earlier(found)})
     missed = sum(not (result["caught"] or result["tested"]) for result in found)
     print(f"{sum(result['caught'] for result in found)} of {len(found)} faults caught by the book")
     return int(missed > 0)
@@ -97,44 +96,25 @@ def say(text):
 def write(found):
     """Write the results of the faults, and put them into the page that shows them."""
     record("faults", found)
-    PAGE.write_text(page.updated(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+    whole.write_text(PAGE, page.updated(PAGE.read_text(encoding="utf-8"), found))
 
 
 def record(name, found):
     """Write results to their file, whole or not at all."""
-    RESULTS.mkdir(exist_ok=True)
     text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-    draft = RESULTS / f"{name}.json.new"
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(RESULTS / f"{name}.json")
+    whole.write_text(RESULTS / f"{name}.json", text)
 
 
 def put(lines, content):
     """Put results between their two lines of the page that shows them."""
-    text = blocks.replaced(PAGE.read_text(encoding="utf-8"), *lines, content)
-    PAGE.write_text(text, encoding="utf-8")
+    whole.write_text(PAGE, blocks.replaced(PAGE.read_text(encoding="utf-8"), *lines, content))
 
 
 def stamp():
-    """When and of what a trial is, taken before it begins."""
-    return {"date": today(), "commit": commit()}
-
-
-def today():
-    """The date, as ISO 8601."""
-    return datetime.datetime.now(datetime.UTC).date().isoformat()
-
-
-def commit():
-    """The commit of the checkout, with a mark if it was changed since."""
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-        cwd=planting.ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return described.stdout.strip()
+    """When and of what a trial is, taken before it begins; what audits write does not count."""
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    commit = machine.commit(planting.ROOT, ("audit/results", "chapters/how-we-check.md"))
+    return {"date": date, "commit": commit}
 
 
 def _parser():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import re
@@ -111,17 +110,18 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _parts(notebook: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """The cells of a notebook without times, each output and each picture in pixels by itself."""
+    """The cells of a notebook without times, each output and each picture by itself."""
     for index, cell in enumerate(notebook["cells"]):
         kept = {key: part for key, part in cell.items() if key not in ("outputs", "metadata")}
         kept["metadata"] = _timeless(cell["metadata"])
         yield f"cell {index}", _canonical(kept)
         for number, output in enumerate(cell.get("outputs", [])):
-            picture = output.get("data", {}).get("image/png")
             where = f"cell {index}, output {number}"
-            if picture is not None:
-                yield f"{where}, picture", base64.b64decode("".join(picture))
-                rest = {k: v for k, v in output["data"].items() if k != "image/png"}
+            kinds = {kind for kind in output.get("data", {}) if kind.startswith("image/")}
+            for kind in sorted(kinds):
+                yield f"{where}, picture", "".join(output["data"][kind]).encode()
+            if kinds:
+                rest = {kind: part for kind, part in output["data"].items() if kind not in kinds}
                 output = output | {"data": rest}
             yield where, _canonical(output)
     yield "metadata", _canonical(_timeless(notebook["metadata"]))

@@ -13,7 +13,7 @@ def rendered(found):
     Parameters
     ----------
     found : dict
-        `date`, `commit` and `faults`, see `audit.planting.try_fault`.
+        `faults`, see `audit.planting.try_fault`, each with the `date` and `commit` of its try.
 
     Returns
     -------
@@ -26,9 +26,10 @@ def rendered(found):
         f"| {fault['what']} | `{fault['module']}` | {named(fault)} |"
         for fault in sorted(faults, key=lambda fault: fault["page"])
     ]
+    tried = sorted({(fault["date"], fault["commit"]) for fault in faults})
+    when = " and ".join(f"on {date} at commit `{commit}`" for date, commit in tried)
     return (
-        f"Of {len(faults)} faults {caught} were caught by the book, on {found['date']} at commit "
-        f"`{found['commit']}`.\n\n"
+        f"Of {len(faults)} faults {caught} were caught by the book, {when}.\n\n"
         "| fault planted | module | what the build named |\n|---|---|---|\n"
         + "\n".join(rows)
         + "\n"

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,8 +75,8 @@ figures.show(figure, "sorted", {"value": values})"""
 PAGES = {"square": (SQUARE, True), "mean": (MEAN, True), "picture": (PICTURE, False)}
 
 
-def make(root: Path) -> Path:
-    """Lay the book out in a folder that is empty or missing, and return the folder."""
+def lay_out(root: Path, pages: Iterable[str]) -> Path:
+    """A book without pages, with the library: its contents name them, and the folder for them."""
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
     shutil.copytree(ROOT / "lib", root / "lib", ignore=ignored)
     for name in FILES:
@@ -83,17 +84,25 @@ def make(root: Path) -> Path:
     chapter = root / "chapters" / "demo"
     chapter.mkdir(parents=True)
     (root / "chapters" / "index.md").write_text("# A small book\n", encoding="utf-8")
-    files = "".join(f"  - file: chapters/demo/{name}\n" for name in PAGES)
+    files = "".join(f"  - file: chapters/demo/{name}\n" for name in pages)
     toc = f"format: jb-book\nroot: chapters/index\nparts:\n- chapters:\n{files}"
     (root / "_toc.yml").write_text(toc, encoding="utf-8")
-    stated = ""
+    return chapter
+
+
+def page(title: str, code: str, theorem: str = "") -> str:
+    """The text of a page with one cell."""
+    return HEADER.format(title=title) + theorem + CELL.format(code=code)
+
+
+def make(root: Path) -> Path:
+    """Lay the book out in a folder that is empty or missing, and return the folder."""
+    chapter, stated = lay_out(root, PAGES), ""
     for name, (code, claimed) in PAGES.items():
-        text = HEADER.format(title=name.title())
+        theorem = THEOREM.format(name=name) if claimed else ""
         if claimed:
-            text += THEOREM.format(name=name)
             stated += CLAIM.format(name=name, statement=f"what is said of the {name}")
-        text += CELL.format(code=code)
-        (chapter / f"{name}.md").write_text(text, encoding="utf-8")
+        (chapter / f"{name}.md").write_text(page(name.title(), code, theorem), encoding="utf-8")
     (chapter / "claims.yml").write_text(stated, encoding="utf-8")
     return root
 

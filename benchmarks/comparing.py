@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from benchmarks import growth, recording, roofline, timing
+from rederive_book import machine
 
 PACKAGES = ("numpy", "scipy", "torch", "POT", "statsmodels", "freealg")
 
@@ -155,7 +155,7 @@ class Bench:
         return recording.Result(
             name=name,
             **facts,
-            versions=versions(),
+            versions=machine.versions(PACKAGES),
             blas=libraries(),
             peaks=self.peaks,
             took=time.perf_counter() - self.start,
@@ -170,17 +170,6 @@ def _cores():
     """Cores that this process may use: `taskset` leaves it fewer than there are."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-def versions():
-    """Versions of what was timed, where it is installed."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def libraries():

@@ -31,14 +31,10 @@ def main(arguments=None):
 
 def facts(coretype):
     """Date, commit and machine of this run."""
-    run = machine.describe_run(
-        recording.ROOT, {"seed": None, "profile": None, "device": "cpu"}, None
-    )
-    commit = (run["commit"] or "unknown")[:12] + ("-dirty" if run["dirty"] else "")
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "commit": commit,
-        "machine": f"{os.cpu_count()} cores, {run['cpu']}",
+        "commit": machine.commit(recording.ROOT, recording.WRITTEN),
+        "machine": f"{os.cpu_count()} cores, {machine.cpu()}",
         "coretype": coretype,
     }
 

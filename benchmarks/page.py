@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import recording, rendering
-from rederive_book import blocks
+from rederive_book import blocks, whole
 
 PAGE = recording.ROOT / "chapters" / "benchmarks.md"
 BEGIN, END = "% results: written by python -m benchmarks", "% end of results"
@@ -41,6 +41,4 @@ def updated(text, results):
 
 def write(results):
     """Write the page, whole or not at all."""
-    draft = PAGE.with_name(PAGE.name + ".new")
-    draft.write_text(updated(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
-    draft.replace(PAGE)
+    whole.write_text(PAGE, updated(PAGE.read_text(encoding="utf-8"), results))

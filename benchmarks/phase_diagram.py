@@ -3,7 +3,7 @@
 Run ``python -m benchmarks.phase_diagram`` on a machine that does nothing else. The contestants
 compute the same instances column by column, in another order for each column, so that a machine
 whose speed drifts favours none; times are compared within columns. All must agree to the bit.
-Results go to ``benchmarks/results/phase_diagram.json`` and from there into the guide;
+Results go to ``examples/results/phase_diagram.json`` and from there into the guide;
 ``--show`` does the second step alone, and ``--try`` measures a small diagram and records nothing.
 """
 
@@ -28,13 +28,13 @@ import numpy as np
 
 from rederive import clusters, spikes
 from rederive.replicates import replicate
-from rederive_book import ledger
+from rederive_book import blocks, machine, whole
 
 ROOT = pathlib.Path(__file__).parents[1]
 RESULTS = ROOT / "examples" / "results" / "phase_diagram.json"
 GUIDE = ROOT / "chapters" / "many-machines.md"
 #: Comment lines of the guide; what was measured stands between them.
-FROM, TO = "% measured: from here\n", "% measured: to here\n"
+FROM, TO = "% measured: from here", "% measured: to here"
 PLACES = {"one process": 0, "1 worker": 1, "2 workers": 2}
 
 
@@ -142,12 +142,12 @@ def run(shape):
         batch = overhead(folder, executors, shape)
         results = {name: diagram.results() for name, diagram in diagrams.items()}
     serial = results["one process"]
-    facts = ledger.describe_run(
-        ROOT, {"profile": "full", "seed": example.SEED, "device": "cpu"}, None
-    )
     return {
         "date": datetime.date.today().isoformat(),
-        **{key: facts[key] for key in ("commit", "dirty", "cpu", "python", "versions", "seed")},
+        "commit": machine.commit(ROOT),
+        "cpu": machine.cpu(),
+        "versions": machine.versions(("numpy", "scipy", "torch", "distributed")),
+        "seed": example.SEED,
         "shape": shape,
         "instances": int(np.prod(serial.shape[:3])),
         "bits equal": all(found.tobytes() == serial.tobytes() for found in results.values()),
@@ -207,9 +207,8 @@ def shown(found):
 
 def put_into_guide(found):
     """Put the measured numbers between the two comment lines of the guide."""
-    before, rest = GUIDE.read_text(encoding="utf-8").split(FROM)
-    _, after = rest.split(TO)
-    GUIDE.write_text(f"{before}{FROM}\n{shown(found)}\n\n{TO}{after}", encoding="utf-8")
+    text = GUIDE.read_text(encoding="utf-8")
+    whole.write_text(GUIDE, blocks.replaced(text, FROM, TO, shown(found) + "\n"))
 
 
 def main():
@@ -224,10 +223,7 @@ def main():
     shape = {"side": 10, "replicates": 100, "d": 240}
     found = run({"side": 3, "replicates": 8, "d": 60} if given.trying else shape)
     if not given.trying:
-        RESULTS.parent.mkdir(exist_ok=True)
-        draft = RESULTS.with_suffix(".new")
-        draft.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        draft.replace(RESULTS)
+        whole.write_text(RESULTS, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
         put_into_guide(found)
     print(shown(found))
     return 0 if found["bits equal"] else 1

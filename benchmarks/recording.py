@@ -9,8 +9,12 @@ import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rederive_book import whole
+
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).with_name("results")
+#: What a run of the benchmarks changes itself.
+WRITTEN = ("benchmarks/results", "chapters/benchmarks.md")
 
 
 @dataclass(frozen=True)
@@ -115,11 +119,8 @@ class Result:
 
 def save(result, folder=RESULTS):
     """Write a result to ``<name>.json``, whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(dataclasses.asdict(result), indent=1, ensure_ascii=False, allow_nan=False)
-    draft = folder / f"{result.name}.json.new"
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(folder / f"{result.name}.json")
+    whole.write_text(folder / f"{result.name}.json", text + "\n")
 
 
 def load(file):

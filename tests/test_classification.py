@@ -155,7 +155,7 @@ class TestKnownTable:
     def test_two_tokens_of_four_items_err_half_as_often_as_one(self, theta):
         # the same item half of the time; else both items of the class, whose mean is never wrong
         one, two = (finite_discriminant_accuracy([1.0] * t, [1.0] * t, theta, 2, 4) for t in (1, 2))
-        assert two == pytest.approx((1 + one) / 2, abs=1e-10)
+        assert two == pytest.approx((1 + one) / 2, abs=1e-9)  # what the quadrature promises
 
     def test_finite_accuracy_without_signal_or_dimension_to_spare(self):
         found = finite_discriminant_accuracy([1.0], [1.0], 0.0, 1, 4)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from nbformat import v4
 
-from rederive_book import checks, claims, ledger, ledger_file
+from rederive_book import checks, claims, ledger, ledger_file, whole
 from rederive_book.checks import Control
 from rederive_book.ledger_problems import MOST_TESTS
 
@@ -421,7 +421,7 @@ def test_a_write_that_is_cut_short_leaves_the_old_ledger(book, tmp_path, monkeyp
     def interrupted(old, new):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ledger_file.os, "replace", interrupted)
+    monkeypatch.setattr(whole.os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ledger.write(made | {"claims": []}, file)
     assert file.read_text(encoding="utf-8") == before

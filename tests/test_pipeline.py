@@ -14,7 +14,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from throw_away import ROOT, ThrowAwayBook
+from audit.small_book import ROOT
+from throw_away import ThrowAwayBook
 
 from rederive_book import models
 from rederive_book.kernels import PageKernelManager
@@ -186,6 +187,7 @@ def test_a_build_that_is_interrupted_says_so_and_keeps_its_finished_pages(tmp_pa
             assert time.monotonic() < deadline, "the build did not get going"
             time.sleep(0.2)
         os.killpg(process.pid, signal.SIGINT)
+        # a second or two; the command itself waits 15 seconds at most before it kills
         _, said = process.communicate(timeout=120)
     finally:
         if process.poll() is None:

@@ -17,7 +17,7 @@ from rederive import classification, validation
 
 __all__ = ["RidgeLimit", "ridge_limit"]
 
-_LEAST = 1e-290
+_LEAST = 1e-290  # above the smallest normal number, so that no quotient with it overflows
 
 
 class RidgeLimit(NamedTuple):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+
+from rederive_book import whole
 
 
 @functools.cache
@@ -51,14 +52,7 @@ def write(ledger: Mapping[str, Any], path: Path) -> None:
     if found := schema_problems(ledger):
         raise ValueError("\n".join(found))
     text = json.dumps(ledger, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    whole.write_text(path, text)
 
 
 def read(path: Path) -> dict[str, Any]:

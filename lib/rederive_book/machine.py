@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -53,12 +53,41 @@ def describe_run(
         "seed": parameters["seed"],
         "profile": parameters["profile"],
         "device": parameters["device"],
-        "cpu": _cpu(),
+        "cpu": cpu(),
         "python": platform.python_version(),
-        "versions": _versions(),
+        "versions": versions(REPORTED),
         "lock": hashlib.sha256(lock.read_bytes()).hexdigest() if lock.exists() else None,
         "seconds": seconds,
     }
+
+
+def commit(root: Path, besides: Iterable[str] = ()) -> str:
+    """The commit of a checkout in twelve digits, and ``-dirty`` if something was changed since.
+
+    Parameters
+    ----------
+    root : Path
+        The checkout; outside a repository the answer is ``unknown``.
+    besides : iterable of str, optional
+        Files and folders below the root whose changes do not count, such as the results of earlier
+        parts of the same run.
+    """
+    found = _git(root, "rev-parse", "--short=12", "HEAD")
+    if not found:
+        return "unknown"
+    others = [f":(exclude){name}" for name in besides]
+    return found + ("-dirty" if _git(root, "status", "--porcelain", "--", ".", *others) else "")
+
+
+def versions(names: Iterable[str]) -> dict[str, str]:
+    """The versions of those packages that are installed."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def _git(root: Path, *arguments: str) -> str | None:
@@ -72,7 +101,7 @@ def _git(root: Path, *arguments: str) -> str | None:
     return result.stdout.strip() if result.returncode == 0 else None
 
 
-def _cpu() -> str:
+def cpu() -> str:
     """The processor's name; on Linux the platform module knows its architecture only."""
     information = Path("/proc/cpuinfo")
     if information.exists():
@@ -80,13 +109,3 @@ def _cpu() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine() or "unknown"
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in REPORTED:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
