@@ -284,7 +284,8 @@ def test_every_module_that_imports_torch_is_here():
         for path in folder.glob("*.py")
         if any(line == "import torch" for line in path.read_text(encoding="utf-8").splitlines())
     }
-    assert set(vars(LIBRARY)) == users
+    # these two have nothing public: flows, flow_kernels and integrators call them
+    assert set(vars(LIBRARY)) == users - {"pair_blocks", "flow_logarithms"}
 
 
 def planted(module, was, becomes):

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rederive import flow_kernels, flows, head_weights, sphere
+from rederive import flow_logarithms, flows, head_weights, pair_blocks, sphere
 
 quick = settings(max_examples=40, deadline=None)
 cases = (st.integers(0, 10**6), st.integers(1, 4), st.integers(2, 4), st.integers(1, 7))
@@ -161,8 +161,8 @@ def test_blocks_do_not_change_the_numbers(flow, block, norm, monkeypatch):
     more = torch.stack([x, x.flip(0)])[:, None]  # two clouds, under two families of heads
     families = torch.stack([d, d.mT.flip(0) / 2])
     whole = flows.velocity(more, families, flow), flows.log_potentials(more, families)
-    monkeypatch.setattr(flow_kernels, "_ROOM", 100)
-    monkeypatch.setitem(flow_kernels._BLOCK, "cpu", block)
+    monkeypatch.setattr(flow_logarithms, "_ROOM", 100)
+    monkeypatch.setitem(pair_blocks._BLOCK, "cpu", block)
     again = flows.velocity(more, families, flow), flows.log_potentials(more, families)
     assert again[0].shape == (2, 2, 40, 3)
     # scores of this size are rounded, and the gradient's exponentials of their mean share that
@@ -185,7 +185,7 @@ def test_derivatives_pass_through_many_blocks(monkeypatch):
         return torch.stack([(back * step).sum(), ahead, dual])
 
     whole = rise()
-    monkeypatch.setattr(flow_kernels, "_ROOM", 100)
+    monkeypatch.setattr(flow_logarithms, "_ROOM", 100)
     again = rise()
     assert torch.allclose(again, whole, rtol=1e-13)
     assert torch.allclose(again, again[:1].expand(3), rtol=1e-12)

@@ -34,7 +34,6 @@ LONG = {
     "classification": "a law, its accuracy and a classifier; half of it is docstrings",
     "encoder": "one forward pass, whose parts share the names of the weights",
     "ensembles": "decompositions and mixing weights, of which docstrings are two thirds",
-    "flow_kernels": "two ways to one sum, fast and of any size, which share their blocks",
     "flows": "eleven quantities of one flow; three quarters are docstrings",
     "free_probability": "one class",
     "head_weights": "four laws of heads with one interface",

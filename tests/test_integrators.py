@@ -8,7 +8,7 @@ import torch
 from scipy.integrate import solve_ivp
 from torch._subclasses import FakeTensorMode
 
-from rederive import flow_kernels, flows, head_weights, integrators, sphere
+from rederive import flow_kernels, flows, head_weights, integrators, pair_blocks, sphere
 from rederive.replicates import mean_and_error
 
 ORDERS = (1, 2, 4)
@@ -147,7 +147,7 @@ def test_blocks_do_not_change_the_numbers(block, monkeypatch):
     tokens = sphere.uniform(rng, (5, 9))
     heads = torch.from_numpy(head_weights.gaussian_heads(rng, 20, 3)).view(5, 4, 3, 3)
     whole = flow_kernels.rates(tokens, heads, "attention", heads, 2.0)
-    monkeypatch.setitem(flow_kernels._BLOCK, "cpu", block)
+    monkeypatch.setitem(pair_blocks._BLOCK, "cpu", block)
     again = flow_kernels.rates(tokens, heads, "attention", heads, 2.0)
     for one, other in zip(whole, again, strict=True):
         assert torch.allclose(one, other, rtol=1e-13, atol=1e-13)

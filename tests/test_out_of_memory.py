@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from rederive import flow_kernels, flows, head_weights, integrators, sphere
+from rederive import (
+    flow_kernels,
+    flow_logarithms,
+    flows,
+    head_weights,
+    integrators,
+    pair_blocks,
+    sphere,
+)
 
 X = sphere.uniform(np.random.default_rng(0), (3, 40))
 D = torch.from_numpy(head_weights.gaussian_heads(np.random.default_rng(1), 2, 3))
@@ -23,14 +31,14 @@ def room_for(monkeypatch, limit, calls=None):
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate …")
         return like.new_empty(size)
 
-    monkeypatch.setattr(flow_kernels, "_reserve", reserve)
+    monkeypatch.setattr(pair_blocks, "_reserve", reserve)
     return asked
 
 
 @pytest.mark.parametrize("limit", [2000, 4000, 9000])
 def test_blocks_shrink_until_they_fit(limit, monkeypatch):
-    monkeypatch.setattr(flow_kernels, "_LEAST", 100)
-    monkeypatch.setattr(flow_kernels, "_ROOM", 100)
+    monkeypatch.setattr(pair_blocks, "_LEAST", 100)
+    monkeypatch.setattr(flow_logarithms, "_ROOM", 100)
     whole = flow_kernels.rates(X, ALL, "attention", ALL, 1.0), flows.velocity(X, D)
     asked = room_for(monkeypatch, limit)
     again = flow_kernels.rates(X, ALL, "attention", ALL, 1.0), flows.velocity(X, D)
@@ -51,7 +59,7 @@ def test_blocks_shrink_until_they_fit(limit, monkeypatch):
     ],
 )
 def test_the_error_says_what_to_change(call, monkeypatch):
-    monkeypatch.setattr(flow_kernels, "_ROOM", 100)
+    monkeypatch.setattr(flow_logarithms, "_ROOM", 100)
     room_for(monkeypatch, 0)
     with pytest.raises(MemoryError, match=r"no room on cpu for tokens \(3, 40, 3\)") as caught:
         call()

@@ -29,7 +29,7 @@ import math
 
 import torch
 
-from rederive import flow_kernels, validation
+from rederive import flow_logarithms, validation
 
 FLOWS = ("attention", "gradient", "plain", "joint")
 
@@ -79,7 +79,7 @@ def log_energy(tokens, heads):
     ValueError
         As :func:`energy`.
     """
-    logs, _ = flow_kernels._potentials(*check_tokens_and_heads(tokens, heads))
+    logs, _ = flow_logarithms._potentials(*check_tokens_and_heads(tokens, heads))
     return logs.flatten(-2).logsumexp(-1) - math.log(2 * logs.shape[-1] * logs.shape[-2])
 
 
@@ -131,8 +131,8 @@ def log_effective_mobility(tokens, heads):
     ValueError
         As :func:`energy`.
     """
-    return flow_kernels._log_mobility(
-        flow_kernels._potentials(*check_tokens_and_heads(tokens, heads))[0]
+    return flow_logarithms._log_mobility(
+        flow_logarithms._potentials(*check_tokens_and_heads(tokens, heads))[0]
     )
 
 
@@ -156,7 +156,7 @@ def log_potentials(tokens, heads):
     ValueError
         As :func:`energy`.
     """
-    return flow_kernels._potentials(*check_tokens_and_heads(tokens, heads))[0]
+    return flow_logarithms._potentials(*check_tokens_and_heads(tokens, heads))[0]
 
 
 def velocity(tokens, heads, flow="attention"):
@@ -186,7 +186,7 @@ def velocity(tokens, heads, flow="attention"):
     """
     tokens, heads = check_tokens_and_heads(tokens, heads)
     check_flow(flow, heads)
-    return flow_kernels._velocity(*flow_kernels._potentials(tokens, heads), flow)
+    return flow_logarithms._velocity(*flow_logarithms._potentials(tokens, heads), flow)
 
 
 def energy_gradient(tokens, heads):
@@ -236,8 +236,8 @@ def mobility_covariance(tokens, heads):
     """
     tokens, heads = check_tokens_and_heads(tokens, heads)
     check_flow("gradient", heads)
-    logs, pulls = flow_kernels._potentials(tokens, heads)
-    return flow_kernels._velocity(logs, pulls, "gradient") - flow_kernels._velocity(
+    logs, pulls = flow_logarithms._potentials(tokens, heads)
+    return flow_logarithms._velocity(logs, pulls, "gradient") - flow_logarithms._velocity(
         logs, pulls, "attention"
     )
 
@@ -265,10 +265,10 @@ def dissipation(tokens, heads):
     """
     tokens, heads = check_tokens_and_heads(tokens, heads)
     check_flow("gradient", validation.squares_fit(heads, "heads"))
-    logs, pulls = flow_kernels._potentials(tokens, heads)
-    top, share = flow_kernels._mean_gradient(logs, pulls)
-    along = (share * flow_kernels._velocity(logs, pulls, "attention")).sum(-1)
-    return -flow_kernels._weighted_mean(top, along)
+    logs, pulls = flow_logarithms._potentials(tokens, heads)
+    top, share = flow_logarithms._mean_gradient(logs, pulls)
+    along = (share * flow_logarithms._velocity(logs, pulls, "attention")).sum(-1)
+    return -flow_logarithms._weighted_mean(top, along)
 
 
 def claimed_dissipation(tokens, heads):
@@ -297,9 +297,9 @@ def claimed_dissipation(tokens, heads):
     The public code to arXiv:2605.18870 calls it G2.
     """
     tokens, heads = check_tokens_and_heads(tokens, heads)
-    logs, pulls = flow_kernels._potentials(tokens, validation.squares_fit(heads, "heads"))
-    squares = flow_kernels._velocity(logs, pulls, "attention").square().sum(-1)
-    return flow_kernels._weighted_mean(flow_kernels._log_mobility(logs), squares)
+    logs, pulls = flow_logarithms._potentials(tokens, validation.squares_fit(heads, "heads"))
+    squares = flow_logarithms._velocity(logs, pulls, "attention").square().sum(-1)
+    return flow_logarithms._weighted_mean(flow_logarithms._log_mobility(logs), squares)
 
 
 def squared_slope(tokens, heads):
@@ -325,10 +325,10 @@ def squared_slope(tokens, heads):
     """
     tokens, heads = check_tokens_and_heads(tokens, heads)
     check_flow("gradient", validation.squares_fit(heads, "heads"))
-    logs, pulls = flow_kernels._potentials(tokens, heads)
-    top, share = flow_kernels._mean_gradient(logs, pulls)
-    return flow_kernels._weighted_mean(
-        2 * top - flow_kernels._log_mobility(logs), share.square().sum(-1)
+    logs, pulls = flow_logarithms._potentials(tokens, heads)
+    top, share = flow_logarithms._mean_gradient(logs, pulls)
+    return flow_logarithms._weighted_mean(
+        2 * top - flow_logarithms._log_mobility(logs), share.square().sum(-1)
     )
 
 

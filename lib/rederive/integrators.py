@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from rederive import flow_kernels, flows, head_weights, validation
+from rederive import flow_kernels, flow_logarithms, flows, head_weights, validation
 from rederive.sphere import _retract
 
 # Stages as (time, coefficient of the stage before), and the weights of the stages.
@@ -235,8 +235,8 @@ class _Evaluator:
         variance, balance = self.noise_variance, self.diagnostics
         now = flow_kernels.rates(x, heads, self.flow, drift, variance, balance=balance)
         if _is_large(heads):
-            logs, pulls = flow_kernels._potentials(x, heads)
-            now = now._replace(velocity=flow_kernels._velocity(logs, pulls, self.flow))
+            logs, pulls = flow_logarithms._potentials(x, heads)
+            now = now._replace(velocity=flow_logarithms._velocity(logs, pulls, self.flow))
         return now
 
 

@@ -9,7 +9,7 @@ import math
 import ot
 import torch
 
-from rederive import flow_kernels, sphere, validation
+from rederive import flow_logarithms, sphere, validation
 
 _COSTS = ("geodesic", "euclidean")
 _ITERATIONS = 1000
@@ -264,14 +264,16 @@ def _weights(tokens, heads, flow):
     """The weight b of every token, shape (n, 1)."""
     if flow == "plain":
         return tokens.new_ones((len(tokens), 1))
-    logs, _ = flow_kernels._potentials(tokens, heads)
-    weight = flow_kernels._log_mobility(logs).exp() if flow == "gradient" else logs.exp().mean(-2)
+    logs, _ = flow_logarithms._potentials(tokens, heads)
+    weight = (
+        flow_logarithms._log_mobility(logs).exp() if flow == "gradient" else logs.exp().mean(-2)
+    )
     return weight.unsqueeze(-1)
 
 
 def _objective(here, start, heads, weight, step):
     """The objective, and its gradient with respect to y_i in units of b_i/(τn): an angle."""
-    logs, pulls = flow_kernels._potentials(here, heads)
+    logs, pulls = flow_logarithms._potentials(here, heads)
     factors = logs.exp()
     lever = start - (start * here).sum(-1, keepdim=True) * here
     sine = lever.norm(dim=-1, keepdim=True)
