@@ -26,7 +26,7 @@ from examples import phase_diagram as example  # first: it asks NumPy for one th
 import cloudpickle
 import numpy as np
 
-from rederive import clusters, spikes
+from rederive import spikes
 from rederive.replicates import replicate
 from rederive_book import blocks, machine, whole
 
@@ -46,21 +46,12 @@ def nothing(rng, d, theta, delta):
 @contextlib.contextmanager
 def pools():
     """An executor for each contestant; idle worker processes cost next to nothing."""
-    from distributed import Client
-
     with contextlib.ExitStack() as stack:
         found = {}
         for name, count in PLACES.items():
             found[name] = "serial"
             if count:
-                client = Client(
-                    n_workers=count,
-                    threads_per_worker=1,
-                    dashboard_address=":0",
-                    set_as_default=False,
-                )
-                stack.enter_context(client)
-                found[name], _ = stack.enter_context(clusters.connected(client))
+                found[name], _ = stack.enter_context(example.workers_here(count))
         yield found
 
 

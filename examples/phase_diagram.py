@@ -17,6 +17,7 @@ first round stay as they are. Where the instances are computed changes no bit of
 import argparse
 import contextlib
 import functools
+import io
 import json
 import math
 import os
@@ -40,6 +41,14 @@ LOADINGS = sign_sequences.prefix_loadings(LENGTH, PREFIX)
 SNR = sequences.signal_to_noise(WEIGHTS, sign_sequences.latent_correlation(LOADINGS))  # q = 5/4
 #: The signal counts as recovered if the top eigenvector lies within 60° of it.
 RECOVERED = 0.25
+#: The environment in which Dask starts workers. It has them give memory back to the system at once,
+#: by a variable that also has the C library of Linux ask anew for every array above 128 kB. Tables
+#: of a megabyte that come and go then take half as long again.
+KEEP_MEMORY = {
+    "MALLOC_TRIM_THRESHOLD_": 2**27,
+    "MALLOC_MMAP_THRESHOLD_": 2**25,
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), 1),
+}
 
 
 def instance(rng, d, theta, delta):
@@ -98,11 +107,9 @@ class Diagram:
         found = replicate(
             self.task(cell), self.replicates, SEED, stream=stream, executor=pool, workers=workers
         )
-        path = self.path(cell, turn)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        with unfinished.open("wb") as file:
-            np.save(file, found)
-        os.replace(unfinished, path)
+        content = io.BytesIO()
+        np.save(content, found)
+        _put(self.path(cell, turn), content.getvalue())
 
     def run(self, pool, workers, rounds=1, progress=False, cells=None):
         """Compute what is missing; enough cells are under way that no worker waits for the next."""
@@ -185,23 +192,29 @@ def picture(diagram, share):
 
 
 @contextlib.contextmanager
+def workers_here(count):
+    """Worker processes of one thread on this machine: an executor and their number."""
+    import dask
+    from distributed import Client
+
+    with (
+        dask.config.set({"distributed.nanny.pre-spawn-environ": KEEP_MEMORY}),
+        Client(
+            n_workers=count, threads_per_worker=1, dashboard_address=":0", set_as_default=False
+        ) as client,
+        clusters.connected(client) as found,
+    ):
+        yield found
+
+
+@contextlib.contextmanager
 def place(given):
     """Where to compute: an executor and the number of its workers, checked once for all cells."""
     if given.cluster:
         with clusters.connected(given.cluster) as found:
             yield found
     elif given.workers:
-        from distributed import Client
-
-        with (
-            Client(
-                n_workers=given.workers,
-                threads_per_worker=1,
-                dashboard_address=":0",
-                set_as_default=False,
-            ) as client,
-            clusters.connected(client) as found,
-        ):
+        with workers_here(given.workers) as found:
             yield found
     else:
         yield "serial", 1
