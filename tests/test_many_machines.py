@@ -398,8 +398,8 @@ def test_the_guide_shows_what_was_measured():
     assert found["instances"] == 10_000
     guide = (ROOT / "chapters" / "many-machines.md").read_text(encoding="utf-8")
     assert measured.shown(found) in guide
-    _, middle, _ = found["overhead of 1 worker"]
-    assert middle < 1.05
+    # of all the time; single columns differ by more than that from run to run
+    assert found["seconds"]["1 worker"] < 1.05 * found["seconds"]["one process"]
 
 
 def test_the_address_that_a_client_was_made_for_is_closed_again(cluster):
