@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 import time
@@ -32,10 +33,18 @@ def rounds_of(contestants, rounds, clock=time.process_time, seed=2026):
     times = {name: [] for name in contestants}
     for _ in range(rounds + 1):
         for name in rng.sample(list(contestants), len(contestants)):
-            start = clock()
-            contestants[name]()
-            times[name].append(clock() - start)
+            times[name].append(_timed(contestants[name], clock))
     return {name: found[1:] for name, found in times.items()}
+
+
+def _timed(call, clock):
+    # a coarse clock may stand still during a short call: then more calls, and their mean
+    start, calls, took = clock(), 0, 0.0
+    while took <= 0:
+        call()
+        calls += 1
+        took = clock() - start
+    return took / calls
 
 
 def quartiles(values):
@@ -64,17 +73,26 @@ def paired_ratios(others, ours):
 def seconds_of(call, enough=0.3, clock=time.process_time):
     """Least time of a call, repeated until it has taken `enough` seconds altogether.
 
-    The first call counts only if it alone took that long. The default clock suits one thread.
+    Short calls are timed in groups, each long beside the steps of a coarse clock, and a group
+    counts by its mean. The first call counts only if it alone took `enough`. The default clock
+    suits one thread.
     """
-    start = clock()
-    call()
-    first = clock() - start
+
+    def group(calls):
+        start = clock()
+        for _ in range(calls):
+            call()
+        return clock() - start
+
+    first = group(1)
     if first >= enough:
         return first
-    best, spent = first, 0.0
+    calls, best, spent = 1, math.inf, 0.0
     while spent < enough:
-        start = clock()
-        call()
-        last = clock() - start
-        best, spent = min(best, last), spent + max(last, 1e-9)
+        took = group(calls)
+        spent += took
+        if took < enough / 30:
+            calls *= 2
+        else:
+            best = min(best, took / calls)
     return best

@@ -74,7 +74,8 @@ class FakeClock:
 
 def test_every_contestant_runs_every_round_and_the_first_round_does_not_count():
     clock, order = FakeClock(), []
-    tasks = {name: lambda name=name: order.append(name) for name in "abc"}
+    tick = clock.task(1.0)
+    tasks = {name: lambda name=name: (order.append(name), tick()) for name in "abc"}
     times = timing.rounds_of(tasks, 5, clock)
     assert {name: len(found) for name, found in times.items()} == dict.fromkeys("abc", 5)
     rounds = [tuple(order[i : i + 3]) for i in range(0, 18, 3)]
@@ -108,6 +109,18 @@ def test_the_least_time_of_a_quick_call_is_taken_and_a_slow_call_runs_once():
     slow = clock.task(5.0)
     assert timing.seconds_of(lambda: (calls.append(1), slow()), 0.35, clock) == 5.0
     assert len(calls) == 1
+
+
+def test_a_coarse_clock_times_short_calls():
+    clock = FakeClock()
+    quick = clock.task(1e-4)
+
+    def coarse():
+        return math.floor(clock() / 0.01) * 0.01
+
+    assert timing.seconds_of(quick, 0.35, coarse) == pytest.approx(1e-4, rel=1)
+    times = timing.rounds_of({"ours": quick, "peer": clock.task(3e-3)}, 5, coarse)
+    assert min(times["ours"]) > 0 and min(times["peer"]) > 0
 
 
 def test_fit_finds_the_exponent_of_a_power_and_ignores_fixed_costs():
