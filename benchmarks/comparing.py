@@ -122,7 +122,7 @@ class Bench:
     def roof(self, kernel, size, work, call, note=""):
         """Time a kernel on one thread beside the least time for its work; return the ratio."""
         with threadpool_limits(1):
-            seconds = timing.seconds_of(call, 0.01 if self.trying else 0.5)
+            seconds = timing.seconds_of(call, 0.01 if self.trying else 4.0)
         work = {kind: float(amount) for kind, amount in work.items()}
         self.rooflines.append(recording.Roofline(kernel, size, work, seconds, note))
         ratio = seconds / roofline.bound(work, self.peaks)[0]
