@@ -10,7 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from audit import interruptions, page, planting, same_bits, trial_blocks
+from audit import interruptions, page, planting, same_bits, seeds, trial_blocks
 from rederive_book import blocks, claims, machine, whole
 
 RESULTS = Path(__file__).with_name("results")
@@ -73,6 +73,19 @@ def bits(options):
         record("same_bits", found)
         put(trial_blocks.SAME_BITS, trial_blocks.of_same_bits(found))
     return int(found["count"] > 0)
+
+
+def many_seeds(options):
+    """Run random checks over many seeds, go on with ``results/seeds.json``; 1 if one is off."""
+    names = options.page
+    stored = seeds.try_seeds(
+        options.count, names=names, jobs=options.jobs, minutes=options.minutes, run=stamp(), say=say
+    )
+    put(trial_blocks.SEEDS, trial_blocks.of_seeds(stored))
+    found = seeds.summary(stored)
+    print(f"{len(found['alarms'])} alarms in {found['tried']} trials")
+    print("\n".join(found["surprises"]) or "no drift, no spread that is off")
+    return int(bool(found["alarms"] or found["surprises"]))
 
 
 def with_earlier(found):
@@ -139,6 +152,16 @@ def _parser():
     same.add_argument("--no-site", dest="site", action="store_false", help="leave out the site")
     same.add_argument(
         "--jobs", type=int, action="append", help="pages at once; twice for two ways; else 1 and 2"
+    )
+    many = trial("seeds", many_seeds)
+    many.add_argument("--count", type=int, default=40, help="seeds a page")
+    many.add_argument("--page", action="append", default=[], help="only this page; may be repeated")
+    many.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="pages at a time")
+    many.add_argument(
+        "--minutes",
+        type=float,
+        default=float("inf"),
+        help="begin no seed after these",
     )
     return parser, list(trials.choices)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from audit import interruptions
+from audit import calibration, interruptions, seeds
+from rederive_book import check_lines
 
 INTERRUPTIONS = "% interruptions: written by python -m audit", "% end of interruptions"
+SEEDS = "% seeds: written by python -m audit", "% end of seeds"
 SAME_BITS = "% same bits: written by python -m audit", "% end of same bits"
 
 
@@ -71,6 +73,55 @@ def of_same_bits(found: dict[str, Any]) -> str:
         + rows
         + "\n"
     )
+
+
+def of_seeds(stored: dict[str, Any]) -> str:
+    """Many seeds as Markdown.
+
+    Parameters
+    ----------
+    stored : dict
+        As `seeds.load`.
+
+    Returns
+    -------
+    str
+        What came out, and a folded table of all checks, ending in a newline.
+    """
+    found = seeds.summary(stored)
+    tried = sorted({(page["date"], page["commit"]) for page in stored["pages"].values()})
+    when = " and ".join(f"on {date} at commit `{commit}`" for date, commit in tried)
+    number = f"{found['least']}" + (f" to {found['most']}" * (found["most"] > found["least"]))
+    alarms = [f"* {key}, seed {seed}" for key, seed in found["alarms"]]
+    odd = [f"* {words}" for words in found["surprises"]]
+    rows = [
+        f"| {key.partition(', ')[2]} | {{prf:ref}}`{key.partition(', ')[0].replace('.', '-')}` | "
+        + (_drift(found["judged"][key]) if key in found["judged"] else "| ")
+        + f" | {_relative(error)} |"
+        for key, error in found["notices"].items()
+    ]
+    return (
+        f"{found['checks']} random checks on {len(stored['pages'])} pages, {number} seeds a page, "
+        f"{found['tried']} trials of a check together with its control, {when}. Alarms: "
+        f"{len(alarms) or 'none'}.\n\n"
+        + "".join(f"{line}\n" for line in alarms)
+        + f"\nOf {len(found['judged'])} checks the mean and the spread of Z were tried; off at the "
+        f"joint level {calibration.SURPRISE:g}: {len(odd) or 'none'}.\n\n"
+        + "".join(f"{line}\n" for line in odd)
+        + "\n:::{dropdown} Every check that decides by a mean\n"
+        "| check | claim | mean of Z | variance of Z | error noticed |\n|---|---|--:|--:|--:|\n"
+        + "\n".join(rows)
+        + "\n:::\n"
+    )
+
+
+def _drift(judged: dict[str, float]) -> str:
+    return f"{judged['mean']:.2f} | {judged['variance']:.2f}".replace("-", "−")
+
+
+def _relative(error: float | None) -> str:
+    """A relative error in per cent, with two digits."""
+    return "–" if error is None else f"{check_lines.number(100 * error)} %"
 
 
 def _stage(stage: str) -> str:

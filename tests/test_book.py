@@ -15,6 +15,8 @@ BOOK = pages.read_book(ROOT)
 EXECUTABLE = [page for page in BOOK if page.executable]
 #: What a page may use of the book's machinery: never its pipeline.
 ALLOWED = {"animations", "certified", "checks", "figures", "models"}
+#: Lines of code, blank ones left out, from which on a cell is folded: the text must read on.
+LONG_CELL = 30
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +60,12 @@ def test_a_page_says_where_its_noise_comes_from(page):
     code = pages.code_of(pages.to_notebook(page.source))
     assert "np.random.seed" not in code
     assert "default_rng()" not in code
+
+
+@pytest.mark.parametrize("page", EXECUTABLE, ids=lambda page: page.name)
+def test_a_long_cell_is_folded(page):
+    for cell in pages.to_notebook(page.source).cells:
+        lines = [line for line in cell.source.splitlines() if line.strip()]
+        if cell.cell_type == "code" and len(lines) >= LONG_CELL:
+            tags = cell.metadata.get("tags", [])
+            assert {"hide-input", "hide-cell", "remove-cell"} & set(tags), cell.source[:200]

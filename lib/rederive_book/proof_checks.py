@@ -118,7 +118,8 @@ def _evaluate_certified(left, relation, right):
     radius = float(gap.rad().upper())
     middles = [float(side.mid()) for side in balls]
     resolution = max(radius, max(map(abs, middles)) * 2.0**-flint.ctx.prec)
-    sides = f"{_digits(balls[0])} {relation} {_digits(balls[1])}"
+    sign = {"<=": "≤", ">=": "≥"}.get(relation, relation)
+    sides = f"{_digits(balls[0])} {sign} {_digits(balls[1])}"
     word = "proved" if proved else "disproved"
     return Finding(
         verdict=1 if proved else -1,

@@ -149,23 +149,31 @@ def log_slopes(x, y):
 
 
 @functools.lru_cache(maxsize=4096)
-def required_distance(dof, tests, level):
-    """Distance, in standard errors, at which a lie is caught with probability POWER; ≥ 10.
+def noticed_distance(dof, tests, level, power):
+    """Distance, in standard errors, at which a lie is noticed with probability `power`.
 
     Notes
     -----
     The statistic of a lie at distance δ is (Z + δ)/S with Z normal and νS² chi-square. It exceeds
-    t with probability E Φ(δ − tS), an integral over the quantiles of S. For ν → ∞ and one entry
-    t = 4.9 and δ = 8.0 suffice, so that 10 rules; few degrees of freedom need more (ν = 7: 29).
+    t with probability E Φ(δ − tS), an integral over the quantiles of S.
     """
     t = quantile(level, tests, dof)
     if math.isinf(dof):
-        return max(STANDARD_ERRORS, t + float(special.ndtri(POWER)))
+        return t + float(special.ndtri(power))
     shares = (np.arange(20_000) + 0.5) / 20_000
     spread = np.sqrt(2.0 * special.gammaincinv(dof / 2.0, shares) / dof)
     low, high = 0.0, t * float(spread[-1]) + 10.0
     while high - low > 1e-6 * high:
         middle = (low + high) / 2.0
-        caught = float(special.ndtr(middle - t * spread).mean()) >= POWER
+        caught = float(special.ndtr(middle - t * spread).mean()) >= power
         low, high = (low, middle) if caught else (middle, high)
-    return max(STANDARD_ERRORS, high)
+    return high
+
+
+def required_distance(dof, tests, level):
+    """Distance, in standard errors, that a control must have: noticed with POWER; ≥ 10.
+
+    For ν → ∞ and one entry t = 4.9 and δ = 8.0 suffice, so that 10 rules; few degrees of freedom
+    need more (ν = 7: 29).
+    """
+    return max(STANDARD_ERRORS, noticed_distance(dof, tests, level, POWER))
