@@ -107,4 +107,4 @@ def run(bench):
     bench.roof(kernel, size, work, lambda: flows.velocity(tokens, heads))
     bench.grow(kernel, "n", "d = 3, H = 1", decades(32, 32_000), velocity_for_tokens)
     bench.grow(kernel, "H", f"n = {N}, d = 3", decades(2, 2000), velocity_for_heads)
-    bench.grow(kernel, "d", f"n = {N}, H = 1", decades(2, 2000), velocity_for_dimension)
+    bench.grow(kernel, "d", f"n = {N}, H = 1", decades(2, 2000), velocity_for_dimension, 2)

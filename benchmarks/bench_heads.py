@@ -136,5 +136,5 @@ def run(bench):
     compare_diversity(bench)
     compare_covariance(bench)
     kernel = "head diversity index"
-    bench.grow(kernel, "H", "p = 64, k = 4", decades(2, 2000), diversity_of_heads)
+    bench.grow(kernel, "H", "p = 64, k = 4", decades(2, 2000), diversity_of_heads, 2)
     bench.grow(kernel, "p", "H = 8, k = 4", decades(16, 16_000), diversity_of_width)

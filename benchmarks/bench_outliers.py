@@ -140,7 +140,7 @@ def run(bench):
     compare_covariances(bench)
     sweep = Sweep(
         "one outlier of a second moment", "d", f"V = N = 2d, T = {LENGTH}, vectors not formed",
-        decades(20, 6300, 6), outlier_without_pooling,
+        decades(20, 6300, 6), outlier_without_pooling, 2,
         "two and a half decades; the time to draw the table is not counted. "
         "The largest size is among the goals",
     )  # fmt: skip

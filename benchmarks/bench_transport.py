@@ -83,7 +83,7 @@ def run(bench):
         "only the costs, read once; a simplex method passes over them as often as the data asks",
     )  # fmt: skip
     sweep = Sweep(
-        "exact W₂", "n", "d = 3", decades(10, 3200, 6), distance_of_clouds,
+        "exact W₂", "n", "d = 3", decades(10, 3200, 6), distance_of_clouds, 2,
         "two and a half decades: the next half takes minutes",
     )  # fmt: skip
     bench.grow(*sweep)

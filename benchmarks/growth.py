@@ -28,6 +28,8 @@ class Sweep(NamedTuple):
     sizes: list[int]
     #: A function of a module: size → what is to be called, with its inputs drawn.
     prepare: object
+    #: Power of the size with which memory grows, known from what the code holds.
+    order: int = 1
     note: str = ""
 
 
@@ -70,22 +72,16 @@ def fit(sizes, values):
 
 
 def largest_size(growth, room=24 * 2**30):
-    """Size at which the fitted memory fills the room.
+    """Size whose memory fills the room, if it grows on from the largest size as the code says.
 
     Returns
     -------
     float or None
-        None if memory was not measured or did not grow enough to be fitted.
+        None if memory was not measured, or did not show even at the largest size.
     """
-    if growth.peaks is None:
+    if growth.peaks is None or growth.peaks[-1] < SEEN:
         return None
-    seen = [(s, p) for s, p in zip(growth.sizes, growth.peaks, strict=True) if p > SEEN]
-    if len(seen) < 2:
-        return None
-    law = fit(*zip(*seen, strict=True))
-    if law.exponent <= 0:
-        return None
-    return ((room - growth.base) / law.factor) ** (1 / law.exponent)
+    return growth.sizes[-1] * ((room - growth.base) / growth.peaks[-1]) ** (1 / growth.order)
 
 
 def peak():
@@ -157,5 +153,6 @@ def grow(sweep):
         list(seconds),
         list(peaks) if known else None,
         min(before) if known else None,
+        sweep.order,
         sweep.note,
     )

@@ -80,7 +80,7 @@ def overhead(folder, pools, shape):
     batches = 4 * len(empty.cells)
     each = (time.perf_counter() - start) / batches
     out = len(cloudpickle.dumps(empty.task(0)))
-    back = len(pickle.dumps([np.zeros(3)] * -(-shape["replicates"] // 4)))
+    back = len(pickle.dumps([np.zeros(3) for _ in range(-(-shape["replicates"] // 4))]))
     return {"batches": batches, "seconds": each, "bytes out": out, "bytes back": back}
 
 

@@ -80,6 +80,8 @@ class Growth:
     peaks: list[int] | None
     #: Peak of a process that has run the smallest size.
     base: int | None
+    #: Power of the size with which memory grows.
+    order: int
     #: Why the range is what it is, or empty.
     note: str
 

@@ -62,7 +62,7 @@ def goals(results):
     sentence += f"; {count[None]} not measured." if count[None] else "."
     losses = lost(results)
     if losses:
-        sentence += "\n\nWhere a peer is faster than we are:\n\n" + losses
+        sentence += "\n\nWhere a peer is faster than we are, by the median:\n\n" + losses
     return f"## Goals\n\n{sentence}\n\n" + table(["goal", "wanted", "measured", ""], rows)
 
 
@@ -149,7 +149,10 @@ def growths(results):
         for one in result.growths:
             law = growth.fit(one.sizes, one.seconds)
             largest = growth.largest_size(one)
-            peak = "not measured" if one.peaks is None else storage(max(0, one.peaks[-1]))
+            peak = "not measured"
+            if one.peaks is not None:
+                power = {1: "", 2: "²"}[one.order]
+                peak = f"{storage(max(0, one.peaks[-1]))}, ∝ {one.variable}{power}"
             rows.append(
                 [
                     f"{one.kernel}, {one.variable} ({one.fixed})",
@@ -170,13 +173,11 @@ def growths(results):
     ]  # fmt: skip
     return (
         "## How cost grows\n\n"
-        "One thread; every size in a fresh process. The exponent is fitted to the upper half of\n"
+        "One thread, the least of repeated times; every size in a fresh process. The exponent is fitted to the upper half of\n"
         "the sizes, with its 95 % interval. Memory is the growth of the peak resident size over\n"
-        "that of the smallest size, inputs and results included. The last column solves the power\n"
-        "law fitted to the memory for 24 GiB: an extrapolation, which was not run. It is empty\n"
-        "where the memory grew too little to be fitted.\n\n"
-        + table(header, rows)
-        + ("\n" + "\n".join(notes) + "\n" if notes else "")
+        "that of the smallest size, inputs and results included, and beside it how it grows: what the\n"
+        "code holds says so. The last column carries the largest size on to 24 GiB by that law; it\n"
+        "was not run.\n\n" + table(header, rows) + ("\n" + "\n".join(notes) + "\n" if notes else "")
     )
 
 
@@ -214,7 +215,8 @@ def rooflines(results):
     return (
         "## How far from the machine's bounds\n\n"
         + "The least time is that of the work at the peaks of one thread: the longer of computing\n"
-        "and moving data, as if both overlapped.\n\n"
+        "and moving data, as if both overlapped. Ours is here the least of repeated times, and so\n"
+        "below the medians above.\n\n"
         + table(["kernel", "work", "least time", "bound by", "ours"], rows)
         + ("\n" + "\n".join(notes) + "\n" if notes else "")
         + "\nPeaks in 10⁹ a second, measured in each run before anything else:\n\n"

@@ -24,6 +24,7 @@ GROWTH = recording.Growth(
     seconds=[1e-5, 1e-3, 0.1, 10.0],
     peaks=[0, 0, 8 * 2**20, 80 * 2**20],
     base=100 * 2**20,
+    order=1,
     note="all of it",
 )
 RESULT = recording.Result(
@@ -135,10 +136,12 @@ def test_fit_finds_the_exponent_of_a_power_and_ignores_fixed_costs():
     assert abs(rough.exponent - 1.5) < rough.spread < 1
 
 
-def test_largest_size_solves_the_fitted_memory_and_says_when_there_is_none():
+def test_largest_size_carries_memory_on_and_says_when_there_is_none():
     (one,) = RESULT.growths
     room = one.base + 8 * 2**30
     assert growth.largest_size(one, room) == pytest.approx(1_024_000)
+    square = dataclasses.replace(one, order=2)
+    assert growth.largest_size(square, room) == pytest.approx(10_000 * math.sqrt(102.4))
     flat = dataclasses.replace(one, peaks=[0, 0, 0, 2**20])
     assert growth.largest_size(flat) is None
     assert growth.largest_size(dataclasses.replace(one, peaks=None)) is None
