@@ -173,11 +173,13 @@ def growths(results):
     ]  # fmt: skip
     return (
         "## How cost grows\n\n"
-        "One thread, the least of repeated times; every size in a fresh process. The exponent is fitted to the upper half of\n"
-        "the sizes, with its 95 % interval. Memory is the growth of the peak resident size over\n"
-        "that of the smallest size, inputs and results included, and beside it how it grows: what the\n"
-        "code holds says so. The last column carries the largest size on to 24 GiB by that law; it\n"
-        "was not run.\n\n" + table(header, rows) + ("\n" + "\n".join(notes) + "\n" if notes else "")
+        "One thread, the least of repeated times; every size in a fresh process. The exponent is\n"
+        "fitted to the upper half of the sizes, with its 95 % interval. Memory is the growth of\n"
+        "the peak resident size over that of the smallest size, inputs and results included, and\n"
+        "beside it how it grows: what the code holds says so. The last column carries the largest\n"
+        "size on to 24 GiB by that law; it was not run.\n\n"
+        + table(header, rows)
+        + ("\n" + "\n".join(notes) + "\n" if notes else "")
     )
 
 
