@@ -59,6 +59,15 @@ def test_only_pages_whose_content_changed_run_again(book):
     assert text_of(book.notebook("first")) == "8\n"
 
 
+def test_prints_in_a_row_are_one_output_whenever_the_kernel_sends_them(tmp_path):
+    slow = "import sys, time\nfor k in range(3):\n    print(k, flush=True)\n    time.sleep(0.4)"
+    book = ThrowAwayBook(tmp_path, {"slow": f"{slow}\ndisplay(7)\nprint(8)"})
+    assert book.build().returncode == 0
+    cell = nbformat.read(book.notebook("slow"), as_version=4).cells[-1]
+    kinds = [(output.output_type, output.get("text")) for output in cell.outputs]
+    assert kinds == [("stream", "0\n1\n2\n"), ("display_data", None), ("stream", "8\n")]
+
+
 CLAIM = """- id: demo.law
   title: A law
   source: {paper: this-book}

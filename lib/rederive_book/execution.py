@@ -136,6 +136,10 @@ def _describe(page: Page, cell: object, cause: str, kept: Path, root: Path) -> s
 
 
 def _publish(notebook: nbformat.NotebookNode, output: Path) -> None:
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
+
+    # Where a kernel cuts what is printed in a row depends on the load of the machine.
+    CoalesceStreamsPreprocessor().preprocess(notebook, {})
     # The file names papermill leaves behind are temporary ones of this machine.
     for key in ("input_path", "output_path"):
         notebook.metadata.papermill.pop(key, None)
