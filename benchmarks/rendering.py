@@ -102,7 +102,7 @@ def comparisons(results):
 
 def compared(size, several):
     """One size: times and ratios for each number of threads, accuracy last."""
-    header = [size]
+    header = [""]
     for made in several:
         header += [threads(made.threads), "× ours"]
     errors = any(row.error is not None for row in several[0].rows)
@@ -114,7 +114,7 @@ def compared(size, several):
         if errors:
             line.append("" if row.error is None else rounded(float(f"{row.error:.1e}")))
         rows.append(line)
-    text = table(header + ["error"] * errors, rows)
+    text = f"**{size}**\n\n" + table(header + ["error"] * errors, rows)
     rounds = several[0].rounds
     below = f"Medians of {rounds} round{'s' * (rounds > 1)}; brackets hold the quartiles of ratios."
     if errors:

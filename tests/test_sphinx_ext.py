@@ -212,9 +212,10 @@ def test_a_card_of_our_own_claim_says_so(project):
 
 def test_a_card_tells_what_the_claim_rests_on_and_what_of_it_failed(project):
     shown = text_of(project.build()["chapters/demo/one"])
-    assert re.search(r"Rests on A false one \(Theorem 1\.\d\) ✗ refuted This foundation", shown)
-    assert "This foundation is refuted." in shown
-    assert "This foundation is amended." not in shown
+    assert re.search(
+        r"Rests on A false one \(Theorem 1\.\d\) ✗ refuted This is refuted as stated", shown
+    )
+    assert "what is used is the theorem in its place." in shown
 
 
 def test_an_unknown_claim_is_named(project):

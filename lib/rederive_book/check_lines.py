@@ -15,9 +15,13 @@ def number(value, digits=2):
     if value == 0 or -4 <= power < 6:
         text = _without_zeros(f"{value:.{max(0, digits - 1 - power)}f}") if value else "0"
     else:
-        raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        text = f"{_without_zeros(mantissa)}·10{raised}"
+        text = f"{_without_zeros(mantissa)}{power_of_ten(power)}"
     return text.replace("-", "−")
+
+
+def power_of_ten(power):
+    """A factor as readers know it: ·10⁻⁸."""
+    return "·10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def with_error(value, error):
@@ -62,7 +66,7 @@ def plain_line(record, summary, control_brief, distance_unit):
     apart = ""
     if distance_unit:
         apart = f"{number(control['distance'])} {distance_unit}"
-        apart = f", {apart} away" if passing else f"; the rivals lie {apart} apart"
+        apart = f" ({apart} away)" if passing else f"; the rivals lie {apart} apart"
     return f"{verdict} Control, {control['what']}: {answer}, {control_brief}{apart}."
 
 

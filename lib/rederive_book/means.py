@@ -95,7 +95,9 @@ def summarise_checked(columns, argument):
 
 def dof_text(dof):
     """Degrees of freedom in words."""
-    return "normal law" if math.isinf(dof) else f"{dof:.4g} degrees of freedom"
+    return (
+        "normal law" if math.isinf(dof) else f"{dof:.{4 if dof < 1e4 else 8}g} degrees of freedom"
+    )
 
 
 def t_statistic(name, value, dof, level):

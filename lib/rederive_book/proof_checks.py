@@ -8,7 +8,7 @@ import flint
 
 from rederive_book import certified as enclosures
 from rederive_book import exactness
-from rederive_book.check_lines import number
+from rederive_book.check_lines import number, power_of_ten
 from rederive_book.registration import Finding, Kind, register
 
 _RELATIONS = {
@@ -134,7 +134,7 @@ def _evaluate_certified(left, relation, right):
             "level": None,
         },
         deviation=float(gap.mid()),
-        summary=f"{sides} is {word}, enclosed to {number(radius)}",
+        summary=f"{sides} is {word}" + (f", enclosed to {number(radius)}" if radius else ""),
         brief=f"{sides} is {word}",
         gauge={"size": abs(float(gap.mid())), "resolution": resolution},
     )
@@ -157,7 +157,8 @@ def _ball(side, argument):
 
 
 def _digits(ball):
-    return ball.str(8, radius=False).replace("-", "−")
+    mantissa, _, power = ball.str(8, radius=False).partition("e")
+    return (mantissa + (power_of_ten(int(power)) if power else "")).replace("-", "−")
 
 
 SYMBOLIC = Kind("symbolic", _evaluate_symbolic, _algebraic_gap, frozenset({"left", "right"}))

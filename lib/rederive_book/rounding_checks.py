@@ -179,8 +179,11 @@ def _evaluate_bound(values, below, above, operations, condition, scale):
     excess = float(excesses.flat[worst])
     measured, predicted = float(values.flat[worst]), float(limits.flat[worst])
     instance = f"{number(measured, 4)} {relation} {number(predicted, 4)}"
+    if 0 < excess <= allowed:
+        instance += " up to rounding"
     passes = excess <= allowed
-    how_many = f"all {values.size} instances keep" if values.size > 1 else "the instance keeps"
+    several = "both" if values.size == 2 else f"all {values.size}"
+    how_many = f"{several} instances keep" if values.size > 1 else "the instance keeps"
     return Finding(
         verdict=1 if passes else -1,
         measured=measured,

@@ -30,6 +30,10 @@ _READING = {
     "refuted": "Reading",
     "open": "What is missing",
 }
+_FAILED = {
+    "refuted": "This is refuted as stated; what is used is the theorem in its place.",
+    "open": "This foundation is open.",
+}
 _GROUPS = {
     "refuted": "Refuted as stated",
     "amended": "True in an amended form",
@@ -53,10 +57,13 @@ def _fields(items: Iterable[tuple[str, list[nodes.Node]]]) -> nodes.definition_l
 def _statement_fields(
     material: Material, claim: Claim, *, amendment: bool = True
 ) -> list[tuple[str, list[nodes.Node]]]:
-    own = claim.paper == THIS_BOOK
-    fields = [("What we claim" if own else "As our source states it", claim.statement)]
+    own, name = claim.paper == THIS_BOOK, _READING[claim.verdict]
+    stated = "What we claim" if own else "As our source states it"
+    if own and claim.verdict in ("amended", "refuted"):
+        stated, name = "What we predicted", "Reading"
+    fields = [(stated, claim.statement)]
     if claim.reading:
-        fields.append((_READING[claim.verdict], claim.reading))
+        fields.append((name, claim.reading))
     if claim.amendment and amendment:
         fields.append(("What holds", claim.amendment))
     return [(name, material.block(text)) for name, text in fields]
@@ -74,7 +81,7 @@ def _foundations(material: Material, claim: Claim) -> list[tuple[str, list[nodes
         line += [material.reference(used, " (", ")"), nodes.Text(" ")]
         line += badge(material.settled(used))
         if used in failed:
-            line += nodes.strong("", f" This foundation is {material.settled(used)}.")
+            line += nodes.strong("", f" {_FAILED[material.settled(used)]}")
         items += nodes.list_item("", line)
     return [("Rests on", [items])]
 

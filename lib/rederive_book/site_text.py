@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
-#: Tables of fewer columns fit a phone.
-COLUMNS = 3
+#: Tables of fewer columns fit a phone; tables of more are pictures in numbers, which are scrolled.
+COLUMNS, MANY = 3, 8
 
 _FORMULA = re.compile(
     r'(?P<open>[(\[“‘]*)(?P<formula><span class="math notranslate nohighlight">[^<]*</span>)'
@@ -42,7 +42,7 @@ def hold_punctuation(text: str) -> str:
 
 
 def name_columns(text: str) -> str:
-    """A page whose tables of three and more columns name the column in every cell.
+    """A page whose tables of three to seven columns name the column in every cell.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def name_columns(text: str) -> str:
 
 def _named(table: str) -> str:
     names = [_plain(name) for name in _HEAD.findall(table)]
-    if len(names) < COLUMNS:
+    if not COLUMNS <= len(names) < MANY:
         return table
     body = _ROW.sub(lambda row: _row(row.group(), names), table)
     return body.replace('<table class="table">', '<table class="table rederive-columns">', 1)

@@ -49,6 +49,7 @@ WORDS = {
         "Reading": "अर्थ (reading)",
         "What is missing": "क्या बाक़ी है",
         "What we claim": "हमारा दावा",
+        "What we predicted": "हमारी भविष्यवाणी",
         "As our source states it": "जैसा हमारा स्रोत कहता है",
         "What holds": "क्या सही है",
         "Rests on": "किस पर टिका है",

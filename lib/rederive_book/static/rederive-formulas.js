@@ -31,9 +31,15 @@
       waiting = waiting.filter((element) => !piece.has(element));
     }
     show();
-    await typesetPromise(); // whatever else holds a formula
+    // What else holds a formula: names in the lists beside the text. A formula that is set once
+    // more would be set inside the copy that screen readers get.
+    const bare = (element) => !element.querySelector("mjx-container");
+    await typesetPromise([...document.querySelectorAll(".math")].filter(bare));
   }
 
+  // Everywhere of one size beside the text around it. Measured at each formula, that size would be
+  // rounded differently in small boxes and in lines that wait.
+  config.chtml = { ...config.chtml, matchFontHeight: false, scale: 1.2 };
   config.startup = {
     ...config.startup,
     pageReady: () => setAll().finally(show),
