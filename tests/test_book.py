@@ -16,7 +16,7 @@ EXECUTABLE = [page for page in BOOK if page.executable]
 #: What a page may use of the book's machinery: never its pipeline.
 ALLOWED = {"animations", "certified", "checks", "figures", "models"}
 #: Lines of code, blank ones left out, from which on a cell is folded: the text must read on.
-LONG_CELL = 30
+LONG_CELL = 25
 
 
 @pytest.fixture(scope="module")
