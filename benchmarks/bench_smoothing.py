@@ -149,7 +149,8 @@ def run(bench):
     grown = fresh(beside_the_data, 1000, [n])[0][2]
     if grown is not None:
         grown = max(0, grown - n * 17 * 8) / 1e6
-    bench.goal(f"{kernel}, memory beside the data at {n:.0e} keys", "at most", 200, grown, "MB")
+    what = f"{kernel}, memory beside the data at {n:_} keys".replace("_", " ")
+    bench.goal(what, "at most", 200, grown, "MB")
     n, m, p = 20_000, 1000, 8
     data = [torch.tensor(part) for part in problem(n, m, p)]
     work = {"exponentials": n * m, "flops": 2 * n * m * (p + 1)}

@@ -92,7 +92,8 @@ def comparisons(results):
         kinds = {}
         for made in result.comparisons:
             kinds.setdefault(made.kernel, {}).setdefault(made.size, []).append(made)
-            shown += [row.code for row in made.rows if row.code and row.code not in shown]
+            codes = [row.code for row in made.rows if row.code]
+            shown = list(dict.fromkeys([*shown, *codes]))
         for kernel, sizes in kinds.items():
             parts.append(f"### {kernel[0].upper()}{kernel[1:]}\n")
             parts += [compared(size, several) for size, several in sizes.items()]

@@ -18,7 +18,7 @@ from rederive_book import verdict_shapes
 from rederive_book.comparison import verdict_words
 from rederive_book.layered import Joint, Layout, arrange
 
-WIDTH, STRIPE, GAP, BETWEEN_LAYERS = 132.0, 9.0, 9.0, 26.0
+WIDTH, STRIPE, GAP, BETWEEN_LAYERS = 140.0, 9.0, 9.0, 26.0
 LINE, HEAD, PAD = 14.0, 15.0, 5.0
 LETTERS = 18  # in a line of a box, at the size of font of the style sheet
 MARGIN, CAPTION = 4.0, 30.0
