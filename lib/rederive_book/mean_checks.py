@@ -195,8 +195,8 @@ def _evaluate_order(smaller, larger):
         statistic=t_statistic("paired t", difference / error[worst], dof, level),
         deviation=difference,
         summary=(
-            f"{low} against {high}, paired difference {with_error(difference, reach)} "
-            f"(t interval, {dof_text(dof)})"
+            f"{low} for the smaller, {high} for the larger, paired difference "
+            f"{with_error(difference, reach)} (t interval, {dof_text(dof)})"
         ),
         brief=f"paired difference {number(difference, 3)}",
         gauge={
