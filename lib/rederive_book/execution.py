@@ -69,6 +69,7 @@ def execute(
                 progress_bar=False,
                 cwd=folder,
                 execution_timeout=cell_timeout,
+                shutdown_kernel="immediate",  # it has said all; to leave by itself takes 2 s
                 kernel_manager_class=PageKernelManager,
                 on_cell_execute=lambda cell, cell_index: current.update(cell=cell),
             )
