@@ -12,6 +12,9 @@ from pathlib import Path
 PROFILES = ("quick", "full")
 DEVICES = ("auto", "cpu", "cuda")
 DEFAULT_SEED = 2026
+#: Pages that run at once beyond one a core: a page waits while its kernel starts and its files are
+#: written.
+SPARE = 1
 
 #: Name of a build variable -> environment variable through which the task graph receives it.
 ENVIRONMENT = {
@@ -112,7 +115,7 @@ def read(values: Mapping[str, str], pages: tuple[str, ...]) -> Options:
         profile=profile,
         device=_device(_one_of("device", given.get("device", "auto"), DEVICES)),
         seed=_integer("seed", given.get("seed", str(DEFAULT_SEED)), minimum=0),
-        jobs=_integer("jobs", given.get("jobs", str(_cores())), minimum=1),
+        jobs=_integer("jobs", given.get("jobs", str(_cores() + SPARE)), minimum=1),
         page=_page(given.get("page"), pages),
         untried=tuple(part.strip() for part in given.get("untried", "").split(",") if part.strip()),
         site=_one_of("site", given.get("site", "1"), ("0", "1")) == "1",
