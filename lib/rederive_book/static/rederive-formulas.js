@@ -16,6 +16,19 @@
     return bottom > -0.5 * window.innerHeight && top < 1.5 * window.innerHeight;
   }
 
+  // A formula that is wider than its line can be pushed aside. Where it goes on it is marked, since
+  // the part that is seen may read as a whole.
+  const PUSHED = ".bd-article span.math, .bd-article div.math mjx-container";
+  function mark(element) {
+    const hidden = element.scrollWidth - element.clientWidth - Math.ceil(element.scrollLeft);
+    element.classList.toggle("rederive-goes-on", hidden > 1);
+  }
+  const markAll = () => document.querySelectorAll(PUSHED).forEach(mark);
+  const markPushed = ({ target }) => target instanceof Element && target.matches(PUSHED) && mark(target);
+  document.addEventListener("scroll", markPushed, { capture: true, passive: true });
+  document.addEventListener("toggle", markAll, { capture: true }); // a fold was opened
+  window.addEventListener("resize", markAll);
+
   // A formula inside a closed fold has no place; it is set with the others.
   async function setAll() {
     const { typesetPromise } = window.MathJax;
@@ -42,7 +55,7 @@
   config.chtml = { ...config.chtml, matchFontHeight: false, scale: 1.2 };
   config.startup = {
     ...config.startup,
-    pageReady: () => setAll().finally(show),
+    pageReady: () => setAll().finally(show).finally(markAll),
   };
   document.querySelector("script[src*='mathjax/']")?.addEventListener("error", () => {
     document.documentElement.classList.add("rederive-plain");
