@@ -95,6 +95,20 @@ SIDEWAYS = """(wide) => {
   }
   return found.slice(0, 6);
 }"""
+# Formulas that are set twice, or that go on beyond their box without a mark, and their sizes beside
+# the text.
+FORMULAS = """() => {
+  const boxes = [...document.querySelectorAll("main span.math, main div.math > mjx-container")];
+  const goesOn = (box) => box.clientWidth && box.scrollWidth > box.clientWidth + 2;
+  const size = (element) => parseFloat(getComputedStyle(element).fontSize);
+  const set = [...document.querySelectorAll("main .math > mjx-container")];
+  const sizes = set.map((box) => (size(box) / size(box.parentElement)).toFixed(2));
+  return {
+    twice: document.querySelectorAll("mjx-container mjx-container").length,
+    unmarked: boxes.filter((box) => goesOn(box) && !box.matches(".rederive-goes-on")).length,
+    sizes: [...new Set(sizes)],
+  };
+}"""
 AXE = """async (rules) => {
   const options = { preload: false, resultTypes: ["violations"] };
   if (rules) {
@@ -172,13 +186,14 @@ def phone(site):
             first = list(requests)
             shifts = page.evaluate("window.shifts")
             sideways = page.evaluate(SIDEWAYS, WIDE)
+            formulas = page.evaluate(FORMULAS)
             # Down to the end, so that whatever is loaded when it is reached is loaded now.
             page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
             page.wait_for_timeout(200)
             wrong = page.locator("mjx-merror").all_inner_texts()
         return {
             **{"first": first, "requests": requests, "failed": failed, "shifts": shifts},
-            **{"sideways": sideways, "wrong": wrong},
+            **{"sideways": sideways, "wrong": wrong, "formulas": formulas},
         }
 
     return report
@@ -233,6 +248,13 @@ def test_page_loads_everything_from_the_site_and_says_nothing_on_the_console(pho
 @pytest.mark.parametrize("name", PAGES)
 def test_page_does_not_scroll_sideways_on_a_phone(phone, name):
     assert phone(name)["sideways"] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_formulas_are_set_once_in_one_size_and_marked_where_they_go_on(phone, name):
+    found = phone(name)["formulas"]
+    assert found["twice"] == found["unmarked"] == 0
+    assert found["sizes"] in ([], ["1.20"])
 
 
 @pytest.mark.parametrize("name", PAGES)
