@@ -51,7 +51,7 @@ def main(service=SERVICE, root=ROOT):
     packages = locked(root)
     try:
         found = known(packages, service)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         print(f"Not scanned: the database at {service} could not be asked ({error}).")
         return 2
     for (name, version), numbers in found.items():

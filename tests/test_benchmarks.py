@@ -238,7 +238,7 @@ def test_the_page_states_losses_misses_and_accuracy():
 
 def test_one_and_two_threads_stand_side_by_side_and_the_code_below():
     text = page.rendered([RESULT])
-    assert "| n = 5 | one thread | × ours | two threads | × ours | error |" in text
+    assert "**n = 5**\n\n|  | one thread | × ours | two threads | × ours | error |" in text
     row = next(line for line in text.splitlines() if line.startswith("| peer"))
     assert row.count("4 [3.50, 4.50]") == 2
     assert "../benchmarks/bench_pooling.py" in text and ":pyobject: gather_einsum" in text

@@ -108,4 +108,5 @@ def test_the_book_s_own_lock_is_read_whole():
     pinned = dict(vulnerabilities.locked())
     assert {"numpy", "scipy", "torch", "papermill", "jupyter-book"} <= pinned.keys()
     lines = (vulnerabilities.ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    assert len(pinned) >= sum("==" in line and line[:1].isalnum() for line in lines)
+    names = {line.partition("==")[0] for line in lines if "==" in line and line[:1].isalnum()}
+    assert names <= pinned.keys()  # a package may have versions for several Pythons
