@@ -4,7 +4,7 @@ A check that decides by a mean hands over T = (mean − predicted)/SE. Where the
 and the replicates are normal, T has Student's law with the check's degrees of freedom, so that
 Z = Φ⁻¹(F(T)) is standard normal, independently from seed to seed. Then √n times the mean of Z is
 standard normal, and the sum of squared deviations from that mean is chi-square with n − 1 degrees
-of freedom. A proved bound on the bias widens the first: T may be shifted by as much.
+of freedom. A bound on the bias widens the first: T may be shifted by as much.
 """
 
 from __future__ import annotations

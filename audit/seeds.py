@@ -57,9 +57,9 @@ def try_seeds(
     dict
         What the file holds: `pages`, each with `digest` (of its text and the modules that it
         reaches; earlier results of another text are dropped), `seeds`, `date`, `commit` and
-        `checks`.
+        `checks`; and `of`, how many pages have random checks.
     """
-    stored = load(results)
+    stored, every = load(results), trying_seeds.pages_with_random_checks(root)
     end = time.monotonic() + 60 * minutes
     turn = threading.Lock()
 
@@ -72,12 +72,13 @@ def try_seeds(
             with turn:
                 add(kept, seed, found)
                 stored["pages"][name] = kept | dict(run or {})
+                stored["of"] = len(every)
                 whole.write_text(results, json.dumps(stored, ensure_ascii=False) + "\n")
             alarms = [entry["name"] for entry in found if entry["alarm"]]
             say(f"{name}, seed {seed}: {', '.join(alarms) or 'no alarm'}")
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(run_one, names or trying_seeds.pages_with_random_checks(root)))
+        list(pool.map(run_one, names or every))
     return stored
 
 

@@ -101,7 +101,8 @@ def of_seeds(stored: dict[str, Any]) -> str:
         for key, error in found["notices"].items()
     ]
     return (
-        f"{found['checks']} random checks on {len(stored['pages'])} pages, {number} seeds a page, "
+        f"{found['checks']} random checks on {len(stored['pages'])} of the {stored['of']} pages "
+        f"that have them, {number} seeds a page, "
         f"{found['tried']} trials of a check together with its control, {when}. Alarms: "
         f"{len(alarms) or 'none'}.\n\n"
         + "".join(f"{line}\n" for line in alarms)

@@ -33,7 +33,7 @@ class Recorder:
     found : list of dict
         One entry a random check: `claim`, `name`, `kind`, `expected`, `alarm` (None, or in words
         how the check came out otherwise than it should), and of a check that decides by a mean
-        `t` (deviations in standard errors), `dof`, `shift` (proved bound on the bias, in standard
+        `t` (deviations in standard errors), `dof`, `shift` (bound on the bias, in standard
         errors), `error`, `predicted`, `bias`, `margin`.
     """
 

@@ -74,3 +74,10 @@ def test_small_tables_and_tables_with_a_class_of_their_own_stay():
     own = TABLE.replace('class="table"', 'class="rederive-claims table"')
     assert site_text.name_columns(small) == small
     assert site_text.name_columns(own) == own
+
+
+def test_a_table_of_many_columns_stays_a_table():
+    head = "".join(f'<th class="head"><p>{k}</p></th>' for k in range(site_text.MANY))
+    cells = "<td><p>1</p></td>" * site_text.MANY
+    table = f'<table class="table"><tr>{head}</tr>\n<tr>{cells}</tr></table>'
+    assert site_text.name_columns(table) == table

@@ -95,9 +95,7 @@ def summarise_checked(columns, argument):
 
 def dof_text(dof):
     """Degrees of freedom in words."""
-    return (
-        "normal law" if math.isinf(dof) else f"{dof:.{4 if dof < 1e4 else 8}g} degrees of freedom"
-    )
+    return "normal law" if math.isinf(dof) else f"{number(dof, 4)} degrees of freedom"
 
 
 def t_statistic(name, value, dof, level):
