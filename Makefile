@@ -46,10 +46,13 @@ scan:
 	$(PYTHON) -m audit.vulnerabilities
 
 # Resolves again within what pyproject.toml allows; versions already locked stay unless UPGRADE=--upgrade.
+# Left out: torch, whose build is chosen apart, and a grammar of web addresses that only a check of
+# formats would use, which nothing here asks for; every process that reads a notebook would parse it.
 lock: environment
 	$(VENV) -m uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --constraint requirements-torch.txt \
-	  --no-emit-package torch $(UPGRADE) --output-file requirements.lock
+	  --no-emit-package torch --no-emit-package rfc3987-syntax --no-emit-package lark \
+	  $(UPGRADE) --output-file requirements.lock
 
 environment:
 	@$(PYTHON) lib/rederive_book/environment.py

@@ -11,6 +11,8 @@ from pathlib import Path
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
+from rederive_book import warm
+
 #: A socket's path may have 107 bytes on Linux, 103 on macOS; ours add 18 to that of its folder.
 LONGEST_FOLDER = 80
 
@@ -54,6 +56,7 @@ class PageKernelManager(AsyncKernelManager):
             argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
             display_name="Python 3",
             language="python",
+            metadata=warm.METADATA,
         )
 
     async def start_kernel(self, **kwargs: object) -> None:

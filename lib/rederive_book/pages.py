@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -195,10 +196,9 @@ def reach(code: str, packages: Mapping[str, Path]) -> frozenset[Path]:
         For code that is not Python; names the module.
     """
     found: set[Path] = set()
-    todo = [(_parsed(code, "the page"), "")]
+    todo = [_imported(code, "the page", "")]
     while todo:
-        tree, inside = todo.pop()
-        for module in _imported(tree, inside):
+        for module in todo.pop():
             package, _, rest = module.partition(".")
             if package not in packages:
                 continue
@@ -207,7 +207,7 @@ def reach(code: str, packages: Mapping[str, Path]) -> frozenset[Path]:
                 if path.exists() and path not in found:
                     found.add(path)
                     text = path.read_text(encoding="utf-8")
-                    todo.append((_parsed(text, f"{package}/{path.name}"), package))
+                    todo.append(_imported(text, f"{package}/{path.name}", package))
     return frozenset(found)
 
 
@@ -219,18 +219,20 @@ def _parsed(text: str, where: str) -> ast.Module:
         raise ValueError(f"{where}: {error.msg} ({line!r})") from None
 
 
-def _imported(tree: ast.Module, inside: str) -> Iterable[str]:
-    for node in ast.walk(tree):
+@functools.cache  # many pages reach the same module
+def _imported(text: str, where: str, inside: str) -> tuple[str, ...]:
+    names: list[str] = []
+    for node in ast.walk(_parsed(text, where)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 base = f"{inside}.{base}".rstrip(".")
-            yield base
             # ``from rederive import flows`` names a module, ``from rederive.flows import energy``
             # a function: try both, files that do not exist are dropped.
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return tuple(names)
 
 
 def code_of(notebook: nbformat.NotebookNode) -> str:
