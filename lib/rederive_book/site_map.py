@@ -25,7 +25,7 @@ _HOW = (
     "An arrow leads from a claim to one that rests on it. A box is a link to its theorem; its "
     "sign, its stripe and its border tell the verdict."
 )
-_OUTSIDE = " Boxes in slanted letters belong to other chapters."
+_OUTSIDE = "Boxes in slanted letters belong to other chapters."
 
 
 class claims_map_node(nodes.General, nodes.Element):
@@ -55,7 +55,9 @@ def claims_map_of(material: Material, folder: str | None) -> list[nodes.Node]:
             for claim in [*others, *own]
         ],
     )
-    note = nodes.paragraph("", _HOW + (_OUTSIDE if others else ""), classes=["rederive-note"])
+    note = nodes.paragraph("", _HOW, classes=["rederive-note"])
+    if others:  # a text of its own, as it is translated alone
+        note += nodes.inline("", f" {_OUTSIDE}")
     opening = '<details class="rederive-map-list"><summary>The same as a list</summary>'
     return [
         note,

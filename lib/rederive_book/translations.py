@@ -5,10 +5,10 @@ SHA-256 of that page's bytes when it was last brought up to date; its last line 
 for readers. ``python -m rederive_book.translations`` tells which pages are stale, and with
 ``--stamp`` it writes the hashes of today.
 
-As a Sphinx extension the module marks the text of such a page with its language, so that fonts,
+As a Sphinx extension it marks the text of such a page with its language, so that fonts,
 hyphenation and screen readers follow, and puts the words that this book generates (heads of
-tables, verdicts, names of theorems) into that language. What stays English, the claims
-themselves, is marked as English. A page that has a translation leads to it below its title.
+tables, verdicts, names of theorems) into that language; see `rederive_book.site_translations`. A
+page that has a translation leads to it below its title.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from docutils import nodes
 from sphinx.application import Sphinx
 
 from rederive_book.pages import front_matter
 
-#: Generated words by language. `tests/test_hindi.py` proves that each of them still is generated.
+#: Generated words by language, with numbers as ``{0}`` and further generated words as ``{words}``.
+#: `tests/test_hindi.py` proves that each of them still is generated, and that none is missing.
 WORDS = {
     "hi": {
         "Claim": "दावा (claim)",
@@ -61,8 +61,31 @@ WORDS = {
         "claim.": (
             "हर जाँच के साथ एक प्रतिजाँच (negative control) की जाती है, जिसका अस्वीकार होना ज़रूरी "
             "है। वह कितनी दूर है, यह हर दावे की सबसे पास की प्रतिजाँच के लिए, जाँच की अपनी सीमा की "
-            "इकाई में बताया गया है।"
+            "इकाई में बताया गया है: मानक त्रुटि (standard error) या सीमा (bound)।"
         ),
+        "{0} of {1}, by proof": "{1} में से {0}, प्रमाण से",
+        "{0} of {1}, nearest {2} bounds off": "{1} में से {0}, सबसे पास वाली {2} सीमा दूर",
+        "{0} of {1}, nearest {2} standard errors off": (
+            "{1} में से {0}, सबसे पास वाली {2} मानक त्रुटि दूर"
+        ),
+        "{0} function of the library": "लाइब्रेरी का {0} फलन (function)",
+        "{0} functions of the library": "लाइब्रेरी के {0} फलन (functions)",
+        "An arrow leads from a claim to one that rests on it. A box is a link to its theorem; its "
+        "sign, its stripe and its border tell the verdict.": (
+            "तीर किसी दावे से उस दावे तक जाता है जो उस पर टिका है। हर खाना अपने प्रमेय की कड़ी "
+            "(link) है; उसका चिह्न, उसकी पट्टी और उसका किनारा फ़ैसला बताते हैं।"
+        ),
+        "Boxes in slanted letters belong to other chapters.": (
+            "तिरछे अक्षरों वाले खाने दूसरे अध्यायों के हैं।"
+        ),
+        "Map of the claims of {words}": "दावों का मानचित्र: {words}",
+        "The same as a list": "यही सूची के रूप में",
+        "rests on": "इन पर टिका है:",
+        "; rests on": "; इस पर टिका है:",
+        "This is refuted as stated; what is used is the theorem in its place.": (
+            "यह जैसा कहा गया, वैसा खंडित है; यहाँ उसकी जगह सिद्ध किया गया प्रमेय काम में लिया गया है।"
+        ),
+        "This foundation is open.": "यह आधार अनिर्णीत है।",
         "✓ holds": "✓ सही (holds)",
         "≈ amended": "≈ संशोधित (amended)",
         "✗ refuted": "✗ खंडित (refuted)",
@@ -74,17 +97,23 @@ WORDS = {
         "Observation": "प्रेक्षण",
     }
 }
+#: What the script of the tables says, by language: verdicts stand alone there.
+SCRIPT_WORDS = {
+    "hi": {
+        "Show claims": "दावे छाँटें",
+        "Chapter": "अध्याय",
+        "Verdict": "फ़ैसला",
+        "all": "सभी",
+        "holds": "सही",
+        "amended": "संशोधित",
+        "refuted": "खंडित",
+        "open": "अनिर्णीत",
+        "untried": "नहीं परखे गए",
+        "{0} of {1} claims": "{1} में से {0} दावे",
+    }
+}
 #: The words that lead to a translation, in its language.
 INVITATION = {"hi": "यह पृष्ठ हिन्दी में पढ़ें"}
-
-#: Generated words, and the number that may follow, plain or in brackets.
-_SHAPE = re.compile(r"(.+?)( \(\d+\)| [\d.]+)?", re.DOTALL)
-
-#: Classes of generated nodes whose texts are the claims' own, which are English.
-ENGLISH = frozenset(
-    "rederive-cell-claim rederive-cell-source rederive-cell-controls rederive-finding "
-    "rederive-holding".split()
-)
 
 
 @dataclass(frozen=True)
@@ -176,46 +205,6 @@ def stamp(root: Path, pages: Iterable[str] = ()) -> list[str]:
     return changed
 
 
-def translate(text: str, language: str) -> str | None:
-    """A generated piece of text in another language; None where it is none of ours."""
-    shape = _SHAPE.fullmatch(text.replace("’", "'"))  # Sphinx has made the quotes typographic
-    if shape is None or shape[1] not in WORDS[language]:
-        return None
-    return WORDS[language][shape[1]] + (shape[2] or "")
-
-
-def mark_language(app: Sphinx, document: nodes.document, name: str) -> None:
-    """Mark the language of a translated page, and put the generated words into it."""
-    language = app.env.metadata.get(name, {}).get("lang")
-    if language not in WORDS:
-        return
-    # The writer turns such a class into the attribute ``lang``.
-    for section in (node for node in document.children if isinstance(node, nodes.section)):
-        section["classes"].append(f"language-{language}")
-    for node in document.findall(nodes.Element):
-        if ENGLISH & set(node.get("classes", ())):
-            node["classes"].append("language-en")
-    for text in list(document.findall(nodes.Text)):
-        words = translate(str(text), language)
-        if words is not None:
-            text.parent["classes"].append(f"language-{language}")
-            text.parent.replace(text, nodes.Text(words))
-
-
-def link_translations(app: Sphinx, document: nodes.document, name: str) -> None:
-    """Lead from a page to its translations, in a line below its title."""
-    section = next((node for node in document.children if isinstance(node, nodes.section)), None)
-    if section is None:
-        return
-    for other, header in sorted(app.env.metadata.items()):
-        language = header.get("lang")
-        if language in WORDS and header.get("follows", "").removesuffix(".md") == name:
-            address = app.builder.get_relative_uri(name, other)
-            link = nodes.reference("", INVITATION[language], refuri=address, internal=True)
-            classes = ["rederive-translation", f"language-{language}"]
-            section.insert(1, nodes.paragraph("", "", link, classes=classes))
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Tell which translations are stale, with status 1 if there is one; or stamp them."""
     parser = argparse.ArgumentParser(prog="rederive_book.translations", description=__doc__)
@@ -236,8 +225,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
-    app.connect("doctree-resolved", mark_language)
-    app.connect("doctree-resolved", link_translations)
+    from rederive_book import site_translations
+
+    app.connect("doctree-resolved", site_translations.mark_language)
+    app.connect("doctree-resolved", site_translations.link_translations)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

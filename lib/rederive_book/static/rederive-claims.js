@@ -5,14 +5,22 @@
   const VERDICTS = ["holds", "amended", "refuted", "open", "untried"];
   let made = 0;
 
-  function select(label, options) {
+  // The words of the page's language: a translated page hands them over before each table.
+  function wordsFor(table) {
+    const frame = table.closest(".pst-scrollable-table-container") || table;
+    const given = frame.previousElementSibling;
+    const words = given?.matches(".rederive-words") ? JSON.parse(given.dataset.words) : {};
+    return (text, ...numbers) => (words[text] || text).replace(/\{(\d)\}/g, (_, n) => numbers[n]);
+  }
+
+  function select(label, options, say) {
     made += 1;
     const holder = document.createElement("label");
     const field = document.createElement("select");
     field.id = `rederive-filter-${made}`;
     holder.htmlFor = field.id;
-    holder.append(label, " ", field);
-    field.append(new Option("all", ""));
+    holder.append(say(label), " ", field);
+    field.append(new Option(say("all"), ""));
     for (const [value, text] of options) {
       field.append(new Option(text, value));
     }
@@ -25,11 +33,12 @@
   }
 
   function addFilters(table) {
+    const say = wordsFor(table);
     const rows = [...table.tBodies[0].rows];
     const bar = document.createElement("div");
     bar.className = "rederive-filters";
     bar.setAttribute("role", "group");
-    bar.setAttribute("aria-label", "Show claims");
+    bar.setAttribute("aria-label", say("Show claims"));
 
     const filters = [];
     if (table.classList.contains("rederive-all")) {
@@ -38,7 +47,7 @@
         const cell = row.querySelector(".rederive-cell-chapter");
         chapters.set(stateOf(row, "rederive-in-"), cell.textContent.trim());
       }
-      const [holder, field] = select("Chapter", chapters);
+      const [holder, field] = select("Chapter", chapters, say);
       bar.append(holder);
       filters.push(["rederive-in-", field]);
     }
@@ -50,7 +59,8 @@
     const present = VERDICTS.filter((verdict) => counts.has(verdict));
     const [holder, field] = select(
       "Verdict",
-      present.map((verdict) => [verdict, `${verdict} (${counts.get(verdict)})`]),
+      present.map((verdict) => [verdict, `${say(verdict)} (${counts.get(verdict)})`]),
+      say,
     );
     bar.append(holder);
     filters.push(["rederive-is-", field]);
@@ -67,7 +77,7 @@
         row.hidden = !keep;
         count += keep ? 1 : 0;
       }
-      shown.textContent = `${count} of ${rows.length} claims`;
+      shown.textContent = say("{0} of {1} claims", count, rows.length);
     }
 
     for (const [, chosen] of filters) {
