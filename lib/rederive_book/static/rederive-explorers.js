@@ -1,4 +1,7 @@
-// Wakes an explorer up when it comes near the screen: fetches its scripts, in their order.
+// Wakes an explorer up when it comes near the screen: fetches its scripts, in their order. An
+// address may end in what a reader set: "#explorer-free-product:delta=0.5,gamma=0.25" leads to the
+// explorer of that name (or in the figure of that anchor) and puts its controls there. Addresses of
+// any other form are not touched.
 "use strict";
 
 (() => {
@@ -18,11 +21,39 @@
     return fetched.get(name);
   }
 
+  // The explorer that the address calls, and what it says of its controls; null for plain anchors.
+  function called() {
+    let text = "";
+    try {
+      text = decodeURIComponent(window.location.hash.slice(1));
+    } catch {
+      return null; // not an address that we wrote
+    }
+    const [place, ...rest] = text.split(":");
+    const figure = rest.length ? document.getElementById(place) : null;
+    const root = (figure || document).querySelector(figure ? ".rx[data-explorer]"
+      : `.rx[data-explorer="${CSS.escape(place.replace(/^explorer-/, ""))}"]`);
+    return rest.length && root ? { root, values: rest.join(":") } : null;
+  }
+
+  // Brings the explorer on the screen, which wakes it up, and sets it if it is awake already.
+  function answer() {
+    const call = called();
+    if (call) {
+      (call.root.closest("figure") || call.root).scrollIntoView();
+      call.root.explorer?.read(call.values);
+    }
+  }
+
   async function wake(root) {
     for (const name of root.dataset.scripts.split(" ")) {
       await fetchScript(name);
     }
     window.Rederive.core.wake(root);
+    const call = called();
+    if (call?.root === root) {
+      root.explorer.read(call.values);
+    }
   }
 
   const watch = new IntersectionObserver((entries) => {
@@ -37,4 +68,7 @@
   for (const root of document.querySelectorAll(".rx[data-explorer]")) {
     watch.observe(root);
   }
+  answer();
+  window.addEventListener("load", answer);
+  window.addEventListener("hashchange", answer);
 })();

@@ -3,7 +3,12 @@
 
 (() => {
   function reveal() {
-    const name = decodeURIComponent(window.location.hash.slice(1));
+    let name = "";
+    try {
+      name = decodeURIComponent(window.location.hash.slice(1));
+    } catch {
+      return; // an address that no page has
+    }
     const place = name ? document.getElementById(name) : null;
     let opened = false;
     for (let at = place?.closest("details"); at; at = at.parentElement.closest("details")) {

@@ -6,6 +6,7 @@
   const book = (window.Rederive = window.Rederive || {});
   book.explorers = book.explorers || {}; // pure functions, by the name of the explorer
   const mounts = new Map();
+  const REST = 400; // milliseconds after which a move is over, and stands in the address
 
   // A number as the table shows it; the same as number_text in rederive_book/explorers.py.
   function numberText(value) {
@@ -43,6 +44,42 @@
     return control.scale === "log" ? Math.log10(value) : value;
   }
 
+  // What the reader set, as the end of an address: "delta=0.5,model=chain".
+  function toAddress(controls, state) {
+    return controls.map(({ name }) => {
+      const value = state[name];
+      return `${name}=${typeof value === "number" ? Number(value.toPrecision(12)) : value}`;
+    }).join(",");
+  }
+
+  // The numbers and words in the end of an address that the controls can take: numbers within the
+  // ends of their slider and, but for logarithmic ones, on its steps. Whatever else is there is no
+  // concern of ours.
+  function fromAddress(controls, words, text) {
+    const values = {};
+    for (const part of text.split(",")) {
+      const [name, written, ...rest] = part.split("=").map((piece) => piece.trim());
+      const control = controls.find((one) => one.name === name);
+      if (!control || !written || rest.length) {
+        continue;
+      }
+      if (!("low" in control)) {
+        if (words(name).includes(written)) {
+          values[name] = written;
+        }
+        continue;
+      }
+      const number = Number(written.replace("\u2212", "-"));
+      if (Number.isFinite(number)) {
+        const within = Math.min(control.high, Math.max(control.low, number));
+        const step = control.low + Math.round((within - control.low) / control.step) * control.step;
+        values[name] = control.scale === "log" ? within
+          : Math.min(control.high, Number(step.toPrecision(12)));
+      }
+    }
+    return values;
+  }
+
   function wake(root) {
     const name = root.dataset.explorer;
     const settings = JSON.parse(root.dataset.settings);
@@ -52,6 +89,7 @@
     const cells = new Map();
     let update = null;
     let waiting = false;
+    let resting = 0;
 
     for (const cell of root.querySelectorAll("[data-number]")) {
       cells.set(cell.dataset.number, cell);
@@ -92,7 +130,25 @@
       }
     }
 
+    // Puts the state into the address once the reader's hand rests, so that it can be shared.
+    function remember() {
+      clearTimeout(resting);
+      resting = setTimeout(() => {
+        const values = toAddress(settings.controls, state);
+        history.replaceState(history.state, "", `#explorer-${name}:${values}`);
+      }, REST);
+    }
+
+    // Takes the state from the end of an address.
+    function read(text) {
+      const words = (key) => inputs.filter((input) => input.dataset.control === key)
+        .map((input) => input.value);
+      set(fromAddress(settings.controls, words, text));
+      clearTimeout(resting);
+    }
+
     function set(changes) {
+      remember();
       for (const [key, value] of Object.entries(changes)) {
         const control = controls.get(key);
         state[key] = typeof value === "number" && "low" in control
@@ -129,7 +185,7 @@
       state[control.name] = control.value;
     }
     const size = { width: stage.clientWidth, height: stage.clientHeight };
-    const api = { size, root, stage, state, set, numbers, colour, redraw: ask, draw: redraw, numberText };
+    const api = { size, root, stage, state, set, read, numbers, colour, redraw: ask, draw: redraw, numberText };
     // A plot in the stage, in the place of the still; see plot.js.
     api.plot = () => book.plot(api);
     const still = [...stage.children];
@@ -149,6 +205,8 @@
       button.disabled = false;
       button.addEventListener("click", () => set(settings.presets[Number(button.dataset.preset)]));
     }
+    // Whoever follows a link has left: the address is that of the link.
+    window.addEventListener("hashchange", () => clearTimeout(resting));
     new ResizeObserver(([entry]) => {
       const { width, height } = entry.contentRect;
       if (width !== size.width || height !== size.height) {
@@ -167,7 +225,9 @@
   }
 
   book.core = {
+    fromAddress,
     numberText,
+    toAddress,
     wake,
     // register("name", (api) => (state) => { … }): see rederive_book/explorers.py.
     register: (name, mount) => mounts.set(name, mount),
