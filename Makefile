@@ -16,7 +16,7 @@ test: environment
 	$(VENV) -m ruff check .
 	$(VENV) -m ruff format --check .
 	.venv/bin/lint-imports
-	$(VENV) -m pytest -q $(TESTS)
+	$(VENV) -m pytest -q --numprocesses logical --maxprocesses 4 --dist loadfile $(TESTS)
 
 # Looks at every page of the built site in an installed Chromium.
 check-site: environment

@@ -43,8 +43,8 @@ def server():
 
 
 async def said(code, folder, *, wait=60):
-    """What a page's kernel prints, in one of the two ways to start it."""
-    manager = kernels.PageKernelManager()
+    """What a page's kernel prints."""
+    manager = kernels.manager_for(code)()
     await manager.start_kernel(cwd=str(folder))
     client = manager.client()
     client.start_channels()
@@ -65,11 +65,19 @@ async def said(code, folder, *, wait=60):
 def test_a_forked_kernel_sees_what_a_fresh_one_sees(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     forked = json.loads(asyncio.run(said(WHAT_A_PAGE_SEES, tmp_path)))
-    monkeypatch.setattr(warm, "METADATA", {})
+    monkeypatch.setattr(warm, "metadata", lambda loaded: {})
     fresh = json.loads(asyncio.run(said(WHAT_A_PAGE_SEES, tmp_path)))
     assert (forked.pop("loaded"), fresh.pop("loaded")) == (True, False)
     assert fresh["leads"]
     assert forked == fresh
+
+
+def test_a_page_without_figures_waits_for_no_import(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
+    loaded = "import sys; print('torch' in sys.modules)"
+    assert asyncio.run(said(loaded, tmp_path)).strip() == "False"
+    assert asyncio.run(said(f"{loaded}  # matplotlib", tmp_path)).strip() == "True"
+    warm._servers.pop(os.environ["PYTHONPATH"]).communicate()
 
 
 def test_kernels_of_one_server_share_nothing_that_they_change(tmp_path):
@@ -125,13 +133,14 @@ def test_a_kernel_starts_by_itself_where_no_server_does(tmp_path, monkeypatch, p
         return popen([program, *command[1:]] if warm.__name__ in command else command, **kwargs)
 
     monkeypatch.setattr(warm.subprocess, "Popen", server)
-    answer = asyncio.run(said("import sys; print('torch' in sys.modules)", tmp_path))
+    code = "import sys; print('torch' in sys.modules)  # no matplotlib"
+    answer = asyncio.run(said(code, tmp_path))
     assert answer.strip() == "False"
     warm._servers.pop(os.environ["PYTHONPATH"], None)
 
 
 def test_a_server_has_no_thread_that_a_fork_would_lose(server, tmp_path):
-    kernel = warm.fork(["-f", str(tmp_path / "k.json")], server, str(tmp_path))
+    kernel = warm.fork(["-f", str(tmp_path / "k.json")], server, str(tmp_path), loaded=True)
     kernel.kill()
     (process,) = (warm._servers[path] for path in warm._servers if path == server["PYTHONPATH"])
     assert len(os.listdir(f"/proc/{process.pid}/task")) == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 
 from rederive_book import alone
-from rederive_book.pages import Page, staged
+from rederive_book.pages import Page, code_of, staged
 
 
 class PageError(Exception):
@@ -49,7 +49,7 @@ def execute(
     import papermill  # slow to import: workers do it once
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-    from rederive_book.kernels import PageKernelManager
+    from rederive_book import kernels
 
     builder = os.getppid()
     if alone.BUILD in os.environ:
@@ -70,7 +70,7 @@ def execute(
                 cwd=folder,
                 execution_timeout=cell_timeout,
                 shutdown_kernel="immediate",  # it has said all; to leave by itself takes 2 s
-                kernel_manager_class=PageKernelManager,
+                kernel_manager_class=kernels.manager_for(code_of(notebook)),
                 on_cell_execute=lambda cell, cell_index: current.update(cell=cell),
             )
             _assert_complete(executed)

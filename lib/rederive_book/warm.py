@@ -2,9 +2,10 @@
 
 To start an interpreter and to import torch, SciPy and Matplotlib takes longer than the sums of many
 a page. On Linux each process that runs pages keeps one server: this module, run as a program with
-the path and the threads of a kernel. It imports once and forks a kernel whenever it is asked. A
-kernel has what a fresh one has (path, folder, environment, arguments); only the modules are loaded.
-Where there is no server, on macOS and Windows, kernels start as Jupyter starts them.
+the path and the threads of a kernel. It imports once, at the first page that draws figures, and
+forks a kernel whenever it is asked. A kernel has what a fresh one has (path, folder, environment,
+arguments); only the modules are loaded. Where there is no server, on macOS and Windows, kernels
+start as Jupyter starts them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, NoReturn
 
+import traitlets
 from jupyter_client.provisioning import LocalProvisioner
 from jupyter_client.provisioning.factory import KernelProvisionerFactory
 
@@ -79,11 +81,13 @@ class ForkedProcess:
 class WarmProvisioner(LocalProvisioner):
     """Start a page's kernel as a fork of the server; as a process of its own if that fails."""
 
+    loaded = traitlets.Bool(help="Whether what most pages import is to be there.")
+
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> dict[str, Any]:
         """Launch a kernel; `cmd` is the interpreter, ``-m``, a module and the arguments for it."""
         folder = os.fspath(kwargs.get("cwd") or Path.cwd())
         try:
-            self.process = fork(cmd[3:], kwargs["env"], folder)
+            self.process = fork(cmd[3:], kwargs["env"], folder, loaded=self.loaded)
         except OSError:
             return await super().launch_kernel(cmd, **kwargs)
         self.pid = self.pgid = self.process.pid  # the kernel leads a group of its own
@@ -91,16 +95,27 @@ class WarmProvisioner(LocalProvisioner):
         return self.connection_info
 
 
-#: How a kernel's specification asks for such a kernel; empty where there is none.
-METADATA: dict[str, Any] = {}
 if sys.platform == "linux":
-    METADATA = {"kernel_provisioner": {"provisioner_name": "rederive-warm"}}
     KernelProvisionerFactory.instance().provisioners["rederive-warm"] = EntryPoint(
         "rederive-warm", f"{__name__}:WarmProvisioner", KernelProvisionerFactory.GROUP_NAME
     )
 
 
-def fork(arguments: Sequence[str], environment: Mapping[str, str], folder: str) -> ForkedProcess:
+def metadata(*, loaded: bool) -> dict[str, Any]:
+    """How a kernel's specification asks for a forked kernel; empty where there is none."""
+    if sys.platform != "linux":
+        return {}
+    config = {"loaded": loaded}
+    return {"kernel_provisioner": {"provisioner_name": "rederive-warm", "config": config}}
+
+
+def fork(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    folder: str,
+    *,
+    loaded: bool = False,
+) -> ForkedProcess:
     """Have a kernel forked.
 
     Parameters
@@ -111,6 +126,8 @@ def fork(arguments: Sequence[str], environment: Mapping[str, str], folder: str) 
         Its variables, all of them.
     folder : str
         Where it runs.
+    loaded : bool, optional
+        Whether the server imports first what most pages import, if it has not yet.
 
     Returns
     -------
@@ -123,7 +140,7 @@ def fork(arguments: Sequence[str], environment: Mapping[str, str], folder: str) 
     """
     server = _server(environment)
     kernel = {"arguments": list(arguments), "environment": dict(environment), "folder": folder}
-    return ForkedProcess(server, _ask(server, {"fork": kernel}))
+    return ForkedProcess(server, _ask(server, {"fork": kernel, "loaded": loaded}))
 
 
 def _ask(server: subprocess.Popen, question: Mapping[str, Any]) -> Any:
@@ -152,25 +169,21 @@ def _server(environment: Mapping[str, str]) -> subprocess.Popen:
 
 
 def serve() -> None:
-    """Import, then answer each line of standard input until that is closed.
+    """Answer each line of standard input until that is closed.
 
-    ``{"fork": {…}}`` forks a kernel, and the answer is its number; ``{"ended": number}`` is
-    answered by the status of a kernel that ended and by null while it lives.
+    ``{"fork": {…}, "loaded": …}`` forks a kernel, and the answer is its number;
+    ``{"ended": number}`` is answered by the status of a kernel that ended and by null while it
+    lives.
     """
     if not sys.flags.safe_path:
         del sys.path[0]  # the folder that we were started in
-    # What nearly every page imports. None of these starts a thread, which a fork would lose.
     import ipykernel.kernelapp  # noqa: F401
-    import matplotlib.pyplot  # noqa: F401
-    import scipy.integrate
-    import scipy.optimize
-    import scipy.stats  # noqa: F401
-    import sympy  # noqa: F401
-    import torch  # noqa: F401
 
     while line := sys.stdin.readline():
         question = json.loads(line)
         if "fork" in question:
+            if question["loaded"]:
+                _load()
             answer = os.fork()
             if answer == 0:
                 _become(**question["fork"])
@@ -178,6 +191,16 @@ def serve() -> None:
             pid, status = os.waitpid(question["ended"], os.WNOHANG)
             answer = os.waitstatus_to_exitcode(status) if pid else None
         print(json.dumps(answer), flush=True)
+
+
+def _load() -> None:
+    """Import what most pages import. None of these starts a thread, which a fork would lose."""
+    import matplotlib.pyplot  # noqa: F401
+    import scipy.integrate
+    import scipy.optimize
+    import scipy.stats  # noqa: F401
+    import sympy  # noqa: F401
+    import torch  # noqa: F401
 
 
 def _become(arguments: list[str], environment: dict[str, str], folder: str) -> NoReturn:
