@@ -117,6 +117,22 @@ def test_bundle_holds_one_picture_and_the_numbers(figure):
     assert "text/html" not in bundle  # a second rendering would hide the picture
 
 
+def test_a_power_of_ten_beside_an_axis_is_typeset_and_other_labels_are_plain():
+    labels = []
+    for scale in (1.0, 1e7):
+        fig, axes = plt.subplots()
+        axes.plot([0, 1], [0, scale])
+        _, _ = figures.mime_bundle(fig, "scaled", {"x": [1.0]})
+        labels.append(
+            (axes.yaxis.get_offset_text().get_text(), axes.get_xticklabels()[1].get_text())
+        )
+        plt.close(fig)
+    (none, plain), (power, still_plain) = labels
+    assert none == ""
+    assert "times" in power and "10^{7}" in power
+    assert plain == still_plain and "$" not in plain
+
+
 def test_a_picture_too_heavy_as_vectors_is_sent_as_pixels(figure):
     points = np.random.default_rng(1).standard_normal((2, 9000))
     figure.axes[0].plot(*points, ".")
