@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nbclient import NotebookClient
 from scipy import special
 
-from rederive_book import certified, checks, rounding, statistics
+from rederive_book import certified, check_lines, checks, rounding, statistics
 from rederive_book.checks import Control
 from rederive_book.registration import slugify
 
@@ -944,3 +944,15 @@ def test_required_distance_gives_the_promised_power(dof):
         assert power_there == pytest.approx(statistics.POWER, abs=2e-5)
     else:
         assert power_there >= statistics.POWER
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("differ by 3 at delta = 7/5, y0 = 29/23", "differ by 3 at δ = 7/5, y₀ = 29/23"),
+        ("at sigma2 = 1/2, lambda1 = 3", "at σ² = 1/2, λ₁ = 3"),
+        ("the delta method, deltas = 2, Adelta = 1", "the delta method, deltas = 2, Adelta = 1"),
+    ],
+)
+def test_symbols_of_a_line_are_those_of_the_text(written, read):
+    assert check_lines.with_letters(written) == read

@@ -43,7 +43,8 @@ BESIDE = ("_static/mathjax/", "_static/vendor/", "_static/scripts/fontawesome.js
 #: What may be wider than a phone and scrolls by itself.
 WIDE = (
     "div.math, span.math, mjx-container, pre, div.highlight, table, "
-    ".pst-scrollable-table-container, .rederive-map-box, .output, .rederive-statement"
+    ".pst-scrollable-table-container, .rederive-map-box, .output, .rederive-statement, "
+    ".rederive-wide, .rederive-animation"
 )
 #: Findings of axe that are the theme's own: rule, part of the selector, reason.
 THEMES_OWN = (

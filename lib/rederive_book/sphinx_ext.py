@@ -48,6 +48,7 @@ from rederive_book import (
     site_pages,
     site_statements,
     site_status,
+    site_text,
 )
 from rederive_book.claims import Claims, load
 from rederive_book.site_nodes import Material
@@ -195,8 +196,12 @@ class ReferencesWhereBuilt(SphinxPostTransform):
 
 
 def add_static_files(app: Sphinx, config: Config) -> None:
-    """Make the extension's style sheet and script part of the site."""
+    """Make style sheets and scripts part of the site, and titles of theorems plain."""
     config.html_static_path.append(str(STATIC))
+    if (
+        getattr(config, "proof_title_format", None) == " (%t)"
+    ):  # the title may end in brackets of its own
+        config.proof_title_format = " %t"
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
@@ -225,6 +230,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("builder-inited", read_material)
     app.connect("env-before-read-docs", site_code.read_code)
     app.connect("html-page-context", site_links.add_links)
+    app.connect("html-page-context", site_text.mend_page)
     # Before Sphinx decides which pages load MathJax, at the usual priority of 500.
     app.connect("html-page-context", site_statements.add_to_page, priority=400)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}
