@@ -37,7 +37,7 @@ clean:
 bench: environment
 	$(VENV) -m benchmarks
 
-# Slow: plants faults in copies of the library, kills builds, and builds the book twice.
+# Slow: plants faults in copies of the library, kills builds, builds the book twice, tries mutants.
 audit: environment
 	$(VENV) -m audit
 

@@ -10,7 +10,16 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from audit import interruptions, page, planting, same_bits, seeds, trial_blocks
+from audit import (
+    interruptions,
+    mutants,
+    mutants_block,
+    page,
+    planting,
+    same_bits,
+    seeds,
+    trial_blocks,
+)
 from rederive_book import blocks, claims, machine, whole
 
 RESULTS = Path(__file__).with_name("results")
@@ -88,6 +97,27 @@ def many_seeds(options):
     return int(bool(found["alarms"] or found["surprises"]))
 
 
+def mutated(options):
+    """Try mutants of the library, go on with ``results/mutants.json``; 1 if too few are killed."""
+    try:
+        stored = mutants.try_mutants(
+            options.count,
+            names=options.module,
+            jobs=options.jobs,
+            minutes=options.minutes,
+            run=stamp(),
+            say=say,
+        )
+    except RuntimeError as error:
+        print(error)
+        return 1
+    finally:
+        put(mutants_block.LINES, mutants_block.rendered(mutants.load()))
+    found = mutants_block.summary(stored)
+    print(f"{found['killed']} of {found['tried']} mutants killed")
+    return int(found["share"] < mutants_block.ENOUGH)
+
+
 def with_earlier(found):
     """Results of all faults in their order: those found now, else those of the last audit."""
     file = RESULTS / "faults.json"
@@ -162,6 +192,13 @@ def _parser():
         type=float,
         default=float("inf"),
         help="begin no seed after these",
+    )
+    small = trial("mutants", mutated)
+    small.add_argument("--count", type=int, default=150, help="mutants a module")
+    small.add_argument("--module", action="append", default=[], help="only this; may be repeated")
+    small.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="modules at a time")
+    small.add_argument(
+        "--minutes", type=float, default=float("inf"), help="begin no mutant after these"
     )
     return parser, list(trials.choices)
 

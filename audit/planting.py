@@ -137,19 +137,19 @@ def try_fault(fault, ids, *, timeout=900):
     }
 
 
-def copy_of_checkout(target):
-    """Copy the files that git knows of, and return the copy."""
+def copy_of_checkout(target, root=ROOT):
+    """Copy the files of a checkout that git knows of, and return the copy."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
+        cwd=root,
         capture_output=True,
         check=True,
         text=True,
     ).stdout
     for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
+        if (root / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target / name)
+            shutil.copy2(root / name, target / name)
     return target
 
 
