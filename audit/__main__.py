@@ -14,6 +14,7 @@ from audit import (
     interruptions,
     mutants,
     mutants_block,
+    mutants_on_pages,
     page,
     planting,
     same_bits,
@@ -108,6 +109,9 @@ def mutated(options):
             run=stamp(),
             say=say,
         )
+        if options.pages:
+            why, minutes = mutants_block.reasons(), options.minutes
+            stored = mutants_on_pages.try_pages(why, minutes=minutes, say=say)
     except RuntimeError as error:
         print(error)
         return 1
@@ -197,6 +201,7 @@ def _parser():
     small.add_argument("--count", type=int, default=150, help="mutants a module")
     small.add_argument("--module", action="append", default=[], help="only this; may be repeated")
     small.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="modules at a time")
+    small.add_argument("--pages", action="store_true", help="then try survivors on pages, too")
     small.add_argument(
         "--minutes", type=float, default=float("inf"), help="begin no mutant after these"
     )

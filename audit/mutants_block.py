@@ -100,7 +100,7 @@ def rendered(stored: Mapping[str, Any]) -> str:
     ]
     survivors = [
         f"| `{name}`, {mutant['function']} | {_code(mutant['was'])} | {_code(mutant['becomes'])} | "
-        f"{why or 'a gap'} |"
+        f"{why or _gap(mutant)} |"
         for name, mutant, why in found["survivors"]
     ]
     return (
@@ -118,6 +118,17 @@ def rendered(stored: Mapping[str, Any]) -> str:
         + "\n".join(survivors)
         + "\n:::\n"
     )
+
+
+def _gap(mutant: Mapping[str, Any]) -> str:
+    """What the pages say of a survivor that is a fault."""
+    if "pages" not in mutant:
+        return "a gap of the tests"
+    if mutant["page"]:
+        return f"a gap of the tests; the page {{doc}}`{mutant['page']}` fails"
+    if not mutant["pages"]:
+        return "a gap of the tests; no page uses it"
+    return f"a gap of the tests; passes on {len(mutant['pages'])} pages that use it"
 
 
 def _percent(share: float) -> str:

@@ -1,9 +1,10 @@
 """The trial with mutants: what is killed, what survives, what hangs, and what is kept."""
 
 import subprocess
+from types import SimpleNamespace
 
 import pytest
-from audit import mutants, mutants_block
+from audit import mutants, mutants_block, mutants_on_pages, planting
 from audit.__main__ import PAGE
 
 from rederive_book import blocks
@@ -138,8 +139,43 @@ def test_the_page_shows_counts_intervals_and_reasons(tmp_path, monkeypatch):
     assert (found["tried"], found["killed"], found["timeouts"], found["same"]) == (150, 140, 2, 7)
     text = mutants_block.rendered(stored)
     assert "140 of 150 mutants were killed, 93.3 % (88 to 97 %)" in text
-    assert "| `` a ∣ b `` | `` a & b `` | both are bits |" in text and "| a gap |" in text
+    assert (
+        "| `` a ∣ b `` | `` a & b `` | both are bits |" in text and "| a gap of the tests |" in text
+    )
     assert mutants_block.rendered({"modules": {}}) == "Not run yet.\n"
+
+
+@needs_mutmut
+def test_survivors_without_a_reason_are_tried_on_pages(book, tmp_path, monkeypatch):
+    built, file = [], tmp_path / "mutants.json"
+
+    def build(folder, page, timeout):
+        text = (folder / "lib" / "rederive" / "tiny.py").read_text(encoding="utf-8")
+        built.append((page, "1000000001.0" in text or ">=" in text))
+        return SimpleNamespace(returncode=int(page == "c/d"))
+
+    monkeypatch.setattr(mutants_on_pages, "pages_of", lambda *_: ["a/b", "c/d", "e/f"])
+    monkeypatch.setattr(planting, "build_page", build)
+    tried(book, tmp_path, 150, say=lambda _: None)
+    why = {("tiny", "if x > 1e9:", "if x >= 1e9:"): "the limit itself is no input"}
+    for _ in range(2):  # the second time nothing is left
+        stored = mutants_on_pages.try_pages(why, results=file, root=book)
+        (survivor,) = [one for one in stored["modules"]["tiny"]["survivors"] if "pages" in one]
+        assert survivor["page"] == "c/d" and survivor["pages"] == ["a/b", "c/d"]
+        assert built == [("a/b", True), ("c/d", True)]
+
+
+def test_pages_that_use_a_function_are_found():
+    found = list(mutants_on_pages.pages_of("rederive.free_probability", "FreeMPProduct.cdf"))
+    assert "pooling/free-product" in found and "flow/energy-balance" not in found
+    private = set(mutants_on_pages.pages_of("rederive.sphere", "_retract"))
+    assert set(mutants_on_pages.pages_of("rederive.sphere", "retract")) <= private
+
+
+@pytest.mark.parametrize(("page", "text"), [("a/b", "`a/b` fails"), (None, "passes on 1 pages")])
+def test_the_page_says_whether_a_survivor_was_noticed(page, text):
+    survivor = SURVIVOR | {"pages": ["a/b"], "page": page}
+    assert text in mutants_block.rendered({"modules": {"tiny": KEPT | {"survivors": [survivor]}}})
 
 
 @pytest.mark.parametrize(("killed", "tried"), [(0, 10), (9, 10), (10, 10), (135, 150)])
