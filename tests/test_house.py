@@ -47,6 +47,7 @@ LONG = {
 OFF_THE_PAGES = {
     "allocation.head_size_risk": "what optimal_head_size minimises; its tests hold that against it",
     "attention.causal_mask": "pages pool with weights in closed form; their tests need the mask",
+    "clusters.ClientExecutor": "replicates on many machines",
     "clusters.client": "replicates on many machines",
     "clusters.connected": "replicates on many machines",
     "covariances.kernel_head_covariance": "the other kernel, against which tests hold bounds",

@@ -4,8 +4,12 @@ Dask repeats what a dead worker was computing on another one. Its workers start 
 each, so that results agree to the bit with those of a serial run on machines of one kind.
 """
 
+import concurrent.futures
 import contextlib
+import functools
 import sys
+import threading
+from concurrent.futures import Executor, Future
 
 from rederive import validation
 
@@ -46,13 +50,106 @@ def connected(executor):
             yield found
     elif hasattr(executor, "get_executor"):
         size = _workers(executor)
-        with _deaths_told():
-            yield executor.get_executor(pure=False, retries=3), size
+        with _deaths_told(), ClientExecutor(executor, retries=3) as sends:
+            yield sends, size
     elif hasattr(executor, "submit"):
         yield executor, None
     else:
         expected = '"serial", "processes", an executor, a Dask client or a scheduler\'s address'
         validation.fail("executor", expected, executor)
+
+
+class ClientExecutor(Executor):
+    """Sends to a Dask cluster, and cancels what waits once the client has given the scheduler up.
+
+    Dask's own executor leaves a result waiting for ever that was on its way at that moment.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+        It stays open.
+    **options
+        For each call that is sent, as of `Client.submit`.
+    """
+
+    def __init__(self, client, **options):
+        self._client, self._waiting = client, set()
+        self._sends = client.get_executor(pure=False, **options)
+        self._closed = threading.Event()
+        threading.Thread(target=self._watch, name="watch the scheduler", daemon=True).start()
+
+    def submit(self, fn, /, *args, **kwargs):
+        """Send a call.
+
+        Parameters
+        ----------
+        fn : callable
+        *args, **kwargs
+            What it is called with, on a worker.
+
+        Returns
+        -------
+        concurrent.futures.Future
+        """
+        sent = self._sends.submit(fn, *args, **kwargs)
+        found = _SentFuture(sent)
+        self._waiting.add(found)
+        sent.add_done_callback(functools.partial(self._pass_on, found))
+        return found
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        """End the watch.
+
+        Parameters
+        ----------
+        wait : bool, optional
+            Whether to wait for what was sent.
+        cancel_futures : bool, optional
+            Whether to give up what was sent.
+        """
+        if cancel_futures:
+            self._give_up()
+        if wait:
+            concurrent.futures.wait(list(self._waiting))
+        self._closed.set()
+
+    def _pass_on(self, found, sent):
+        self._waiting.discard(found)
+        found.settle(sent)
+
+    def _watch(self):
+        while not self._closed.wait(1):
+            if self._client.status == "closed":
+                self._give_up()
+
+    def _give_up(self):
+        for found in list(self._waiting):
+            self._waiting.discard(found)
+            found.settle(None)
+
+
+class _SentFuture(Future):
+    """What a caller waits for; to cancel it cancels what was sent."""
+
+    def __init__(self, sent):
+        super().__init__()
+        self._sent, self._settled = sent, threading.Lock()
+
+    def cancel(self):
+        self._sent.cancel()
+        return super().cancel()
+
+    def settle(self, sent):
+        """Take over what came of that which was sent, or cancel if it is None; once."""
+        if not self._settled.acquire(blocking=False):
+            return
+        if sent is None or sent.cancelled():
+            super().cancel()
+        if self.set_running_or_notify_cancel():
+            if sent.exception() is not None:
+                self.set_exception(sent.exception())
+            else:
+                self.set_result(sent.result())
 
 
 def client(address):

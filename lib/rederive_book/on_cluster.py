@@ -111,7 +111,7 @@ class ClusterExecutor(Executor):
         import loky
 
         self._client = clusters.client(address)
-        self._cluster = self._client.get_executor(pure=False)
+        self._cluster = clusters.ClientExecutor(self._client)
         self._here = loky.ProcessPoolExecutor(1)
         self._lost = False
 
@@ -143,6 +143,7 @@ class ClusterExecutor(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let go of the cluster: what still runs there for this build is given up."""
+        self._cluster.shutdown(wait=False)
         self._client.close()
         self._here.shutdown(wait=wait, kill_workers=cancel_futures)
 
