@@ -196,6 +196,7 @@ def serve() -> None:
 def _load() -> None:
     """Import what most pages import. None of these starts a thread, which a fork would lose."""
     import matplotlib.pyplot  # noqa: F401
+    import ot  # noqa: F401
     import scipy.integrate
     import scipy.optimize
     import scipy.stats  # noqa: F401
