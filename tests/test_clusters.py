@@ -103,6 +103,16 @@ def test_other_packages_on_a_worker_are_refused(client, monkeypatch):
         replicate(experiment, 2, SEED, executor=client)
 
 
+def test_another_patch_level_of_python_or_build_of_torch_is_no_difference(client, monkeypatch):
+    found = client.get_versions(packages=["numpy", "scipy", "torch"])
+    for versions in found["workers"].values():
+        packages = versions["packages"]
+        packages["python"] = ".".join(packages["python"].split(".")[:2]) + ".99.final.0"
+        packages["torch"] = packages["torch"].partition("+")[0] + "+cu999"
+    monkeypatch.setattr(client, "get_versions", lambda packages: found)
+    assert len(replicate(experiment, 2, SEED, executor=client)) == 2
+
+
 def test_a_cluster_without_workers_is_refused():
     with (
         distributed.LocalCluster(

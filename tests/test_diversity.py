@@ -344,6 +344,16 @@ class TestBounds:
         assert low <= mean[0] + 6 * error[0]  # 1 − x − y lies below 1/((1 + x)(1 + y))
         assert abs(high - mean[1]) < 6 * error[1]
 
+    @pytest.mark.parametrize(("n", "beta"), [(5, 0.2), (2, 0.25)])
+    def test_the_lower_averaged_bound_is_a_mean_over_queries(self, n, beta):
+        a, b = fusion_frames.frames_at(np.array([0.2, 0.7, 0.9]))
+        queries = np.random.default_rng(13).standard_normal((100_000, 6))
+        u, v = beta * queries @ a @ a.T, beta * queries @ b @ b.T
+        r, s, t = (np.exp((p * q).sum(axis=1)) for p, q in ((u, v), (u, u), (v, v)))
+        mean, error, _ = mean_and_error(r * (1 - (s * r - 1) / n - (t * r - 1) / n))
+        low, _ = covariances.query_averaged_bounds([0.2, 0.7, 0.9], beta, n)
+        assert abs(low - mean) < 6 * error
+
     def test_averaged_bounds_say_when_they_have_nothing_to_say(self):
         assert covariances.query_averaged_bounds([1.0], 1.0, 100) == (0.0, np.inf)
 

@@ -51,6 +51,36 @@ def test_geodesics_arrive_at_the_right_distance(seed, dim, length):
     assert (plane <= 2).all()
 
 
+def test_all_axes_but_the_last_are_a_batch():
+    x, y, wild = points(3, 4, 6), points(4, 4, 6), vectors(5, 4, 6)
+    for function, *given in [
+        (sphere.retract, wild),
+        (sphere.project, x, wild),
+        (sphere.exponential, x, sphere.project(x, wild)),
+        (sphere.distance, x, y),
+    ]:
+        plain, batch = function(*given), function(*(one.reshape(2, 3, 4) for one in given))
+        assert torch.allclose(batch.reshape(plain.shape), plain, atol=1e-14)
+
+
+def test_random_points_are_normals_of_length_one():
+    for size in (5, (2, 5)):
+        normals = np.random.default_rng(4).standard_normal((*np.atleast_1d(size), 3))
+        expected = normals / np.sqrt((normals**2).sum(-1, keepdims=True))
+        found = sphere.uniform(np.random.default_rng(4), size)
+        assert found.numpy() == pytest.approx(expected, abs=1e-15)
+
+
+def test_random_points_do_not_know_each_other():
+    for draw in (sphere.uniform, sphere.octahedral):
+        alone = [draw(np.random.default_rng(5), size, 3) for size in (6, (6, 1))]
+        assert torch.equal(alone[0], alone[1][:, 0])
+
+
+def test_the_usual_sphere_lies_in_space():
+    assert sphere.uniform(np.random.default_rng(0), 4).shape == (4, 3)
+
+
 def test_a_geodesic_of_length_zero_stays():
     x = points(0, 3)
     assert torch.allclose(sphere.exponential(x, 0 * x), x, atol=1e-15)
