@@ -53,13 +53,13 @@ def test_geodesics_arrive_at_the_right_distance(seed, dim, length):
 
 def test_all_axes_but_the_last_are_a_batch():
     x, y, wild = points(3, 4, 6), points(4, 4, 6), vectors(5, 4, 6)
-    for function, *given in [
+    for function, *arguments in [
         (sphere.retract, wild),
         (sphere.project, x, wild),
         (sphere.exponential, x, sphere.project(x, wild)),
         (sphere.distance, x, y),
     ]:
-        plain, batch = function(*given), function(*(one.reshape(2, 3, 4) for one in given))
+        plain, batch = function(*arguments), function(*(one.reshape(2, 3, 4) for one in arguments))
         assert torch.allclose(batch.reshape(plain.shape), plain, atol=1e-14)
 
 
