@@ -39,6 +39,8 @@ bench: environment
 
 # Slow: plants faults in copies of the library, kills builds, builds the book twice, tries mutants.
 audit: environment
+	@test -d .venv/mutmut/mutmut || $(VENV) -m pip install --quiet --target .venv/mutmut \
+	  --require-hashes --requirement audit/requirements-mutants.txt
 	$(VENV) -m audit
 
 # Asks osv.dev about every version in the lock; status 2 says that it could not.

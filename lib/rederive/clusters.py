@@ -50,8 +50,12 @@ def connected(executor):
             yield found
     elif hasattr(executor, "get_executor"):
         size = _workers(executor)
-        with _deaths_told(), ClientExecutor(executor, retries=3) as sends:
-            yield sends, size
+        sends = ClientExecutor(executor, retries=3)
+        try:
+            with _deaths_told():
+                yield sends, size
+        finally:  # whoever fails does not wait for the rest
+            sends.shutdown(wait=False)
     elif hasattr(executor, "submit"):
         yield executor, None
     else:
